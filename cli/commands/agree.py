@@ -104,7 +104,7 @@ def _kept(directory: Path) -> Document:
 def _run(name: str, changes: SpecChanges, directory: Path) -> Document:
     need_lab("agree")
     from cli.live import Display
-    from experiments.run.runner import run_experiment
+    from experiments.run.runner import RunOptions, run_experiment
 
     spec = changed_lab_spec(name, changes).spec
     if spec.sweep:
@@ -112,7 +112,9 @@ def _run(name: str, changes: SpecChanges, directory: Path) -> Document:
     if (problem := _problem(spec)) is not None:
         fail(problem)
     with Display(spec.title) as display:
-        return run_experiment(spec, spec_text(spec), results=directory, on_progress=display.update).document
+        return run_experiment(
+            spec, spec_text(spec), RunOptions(directory, on_progress=display.update)
+        ).document
 
 
 def _problem(spec: Spec) -> str | None:

@@ -26,7 +26,7 @@ from experiments.results.sweep_results import sweep_tables
 from experiments.results.tables import tables
 from experiments.run.deployment import Deployment
 from experiments.run.experiment import Result
-from experiments.run.runner import SweepResult, run_experiment, run_sweep
+from experiments.run.runner import RunOptions, SweepResult, run_experiment, run_sweep
 from experiments.spec.fitting import Fit
 from experiments.spec.spec import spec_text
 from topologies.cores import own_cores
@@ -162,15 +162,17 @@ def _run(
             result = run(
                 spec,
                 spec_text(spec) if chosen.changes else asked.text,
-                results=directory,
-                database=database,
-                on_progress=display.update,
-                on_up=up,
-                on_restart=display.restarted,
-                on_result=kept,
-                path_policy=path_policy,
-                queue=keep or demo,
-                controller_options=["--opens-on-tour"] if demo else [],
+                RunOptions(
+                    results=directory,
+                    database=database,
+                    on_progress=display.update,
+                    on_up=up,
+                    on_restart=display.restarted,
+                    on_result=kept,
+                    path_policy=path_policy,
+                    queue=keep or demo,
+                    controller_options=["--opens-on-tour"] if demo else [],
+                ),
             )
     finally:
         of_ours = [directory / "logs", *directory.glob("capstan.db*"), *directory.glob(f"{spec.name}-*")]

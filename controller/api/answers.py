@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypedDict
 
-from controller.agents.asking import AgentInfo, Unconfirmed
+from controller.agents.asking import AgentInfo
 from controller.api.bodies import ImpairmentBody
 from controller.api.describing import Open
 from controller.live.naming import Role
@@ -16,7 +16,6 @@ from protocol.policy import Policy
 
 SchemeObject = Annotated[dict[str, Any], Scheme]
 AgentObject = Annotated[dict[str, Any], AgentInfo]
-UnconfirmedObject = Annotated[dict[str, Any], Unconfirmed]
 ImpairmentObject = Annotated[dict[str, Any], ImpairmentBody]
 LearnerObject = Annotated[dict[str, Any], LearnerState]
 

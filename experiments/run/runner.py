@@ -27,63 +27,50 @@ class SweepResult:
     experiments: tuple[int, ...]
 
 
-OnUp = Callable[[Deployment], None]
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Where results of runs go, and what is called meanwhile.
+
+    results: directory below which a result gets one of its own. database: SQLAlchemy URL; None: the file capstan.db in
+    `results`. path_policy, on_restart, queue, controller_options: as `Deployment` takes them. on_up: called when the fabric forwards; on_result:
+    with the fabric still up.
+    """
+
+    results: Path
+    database: str | None = None
+    path_policy: Path | None = None
+    queue: bool = False
+    controller_options: Sequence[str] = ()
+    on_progress: OnProgress = lambda progress: None
+    on_up: Callable[[Deployment], None] = lambda deployment: None
+    on_restart: OnRestart = lambda restart: None
+    on_result: Callable[[Result | SweepResult, Deployment], None] = lambda result, deployment: None
 
 
-def run_experiment(
-    spec: Spec,
-    text: str,
-    *,
-    results: Path,
-    on_progress: OnProgress = lambda progress: None,
-    database: str | None = None,
-    on_up: OnUp = lambda deployment: None,
-    on_restart: OnRestart = lambda restart: None,
-    on_result: Callable[[Result, Deployment], None] = lambda result, deployment: None,
-    path_policy: Path | None = None,
-    queue: bool = False,
-    controller_options: Sequence[str] = (),
-) -> Result:
+def run_experiment(spec: Spec, text: str, options: RunOptions) -> Result:
     """Bring the fabric up, run everything, keep the results, take the fabric down.
 
-    text: the spec as its author wrote it. results: directory below which the result gets one of its own.
-    database: SQLAlchemy URL; default: the file capstan.db in `results`. on_up: called when the fabric forwards;
-    on_result: with the fabric still up. path_policy, on_restart, queue, controller_options: as `Deployment` takes them.
+    text: the spec as its author wrote it.
 
     Raises:
         DeploymentError, ControllerError, TrafficError, DrainError, OutcomeError, EmptyError: no result, and why.
     """
-    steps = Steps([spec], on_progress)
+    steps = Steps([spec], options.on_progress)
 
     def keep(document: Any, runs: Sequence[Run]) -> Path:
-        return write_result(new_directory(results, spec.name, _when(document)), document, runs, text)
+        return write_result(new_directory(options.results, spec.name, _when(document)), document, runs, text)
 
-    with _deployment(
-        spec, results, database, steps, path_policy, on_restart, queue, controller_options
-    ) as deployment:
-        on_up(deployment)
+    with _deployment(spec, options, steps) as deployment:
+        options.on_up(deployment)
         result = Experiment(spec, deployment, steps, steps.plans[0], keep).run()
         steps.stage("drawing")
         draw_comparison(result.document, result.directory)
-        on_result(result, deployment)
+        options.on_result(result, deployment)
         steps.stage("taking the fabric down")
     return result
 
 
-def run_sweep(
-    spec: Spec,
-    text: str,
-    *,
-    results: Path,
-    on_progress: OnProgress = lambda progress: None,
-    database: str | None = None,
-    on_up: OnUp = lambda deployment: None,
-    on_restart: OnRestart = lambda restart: None,
-    on_result: Callable[[SweepResult, Deployment], None] = lambda result, deployment: None,
-    path_policy: Path | None = None,
-    queue: bool = False,
-    controller_options: Sequence[str] = (),
-) -> SweepResult:
+def run_sweep(spec: Spec, text: str, options: RunOptions) -> SweepResult:
     """Return the same for every point of the spec's sweep, all on one fabric where the points have the same.
 
     Each point is an experiment of its own, kept in a directory of its own below the sweep's. If one fails, those
@@ -91,15 +78,13 @@ def run_sweep(
     """
     grid = points(spec)
     order = _by_fabric(grid)
-    steps = Steps([grid[index].spec for group in order for index in group], on_progress)
+    steps = Steps([grid[index].spec for group in order for index in group], options.on_progress)
     plans = iter(steps.plans)
-    directory = new_directory(results, spec.name, datetime.now(UTC))
+    directory = new_directory(options.results, spec.name, datetime.now(UTC))
     done: dict[int, Result] = {}
     for group in order:
-        with _deployment(
-            grid[group[0]].spec, results, database, steps, path_policy, on_restart, queue, controller_options
-        ) as deployment:
-            on_up(deployment)
+        with _deployment(grid[group[0]].spec, options, steps) as deployment:
+            options.on_up(deployment)
             for index in group:
                 point = grid[index]
                 place = directory / f"point-{index + 1:0{len(str(len(grid)))}d}"
@@ -113,7 +98,7 @@ def run_sweep(
             if len(done) == len(grid):
                 steps.stage("drawing")
                 result = _whole(spec, text, grid, done, directory)
-                on_result(result, deployment)
+                options.on_result(result, deployment)
             steps.stage("taking the fabric down")
     return result
 
@@ -150,27 +135,19 @@ def _whole(
     return SweepResult(document, directory, tuple(sorted(result.experiment for result in ordered)))
 
 
-def _deployment(
-    spec: Spec,
-    results: Path,
-    database: str | None,
-    steps: Steps,
-    path_policy: Path | None,
-    on_restart: OnRestart,
-    queue: bool,
-    controller_options: Sequence[str],
-) -> Deployment:
+def _deployment(spec: Spec, options: RunOptions, steps: Steps) -> Deployment:
+    results = options.results
     results.mkdir(parents=True, exist_ok=True)
-    database = database or f"sqlite:///{results.absolute() / 'capstan.db'}"
+    database = options.database or f"sqlite:///{results.absolute() / 'capstan.db'}"
     return Deployment(
         spec,
         database=database,
         logs=results.absolute() / "logs",
         on_stage=steps.stage,
-        path_policy=path_policy,
-        on_restart=on_restart,
-        queue=queue,
-        controller_options=controller_options,
+        path_policy=options.path_policy,
+        on_restart=options.on_restart,
+        queue=options.queue,
+        controller_options=options.controller_options,
     )
 
 

@@ -19,7 +19,7 @@ from experiments.results.tables import tables
 from experiments.run.deployment import Deployment, DeploymentError
 from experiments.run.experiment import Result
 from experiments.run.progress import Progress
-from experiments.run.runner import run_experiment, run_sweep
+from experiments.run.runner import RunOptions, run_experiment, run_sweep
 from experiments.run.traffic import Traffic, TrafficError
 from experiments.spec.check import load
 from experiments.spec.spec import Axis, Spec
@@ -102,7 +102,9 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, dict[str,
         kept["modes"] = deployment.client.modes_of_run(result.experiment, run)
 
     result = run_experiment(
-        spec_tiny(), TEXT, results=tmp_path_factory.mktemp("results"), on_progress=seen.append, on_result=ask
+        spec_tiny(),
+        TEXT,
+        RunOptions(tmp_path_factory.mktemp("results"), on_progress=seen.append, on_result=ask),
     )
     return result, kept, seen
 
@@ -154,7 +156,7 @@ def test_ecmp_keeps_a_flow_on_one_path_and_spraying_uses_all(outcome: Outcome) -
 
 def test_no_packet_of_a_run_is_counted_in_the_next(tmp_path: Path) -> None:
     """Both have the same ports, and the first one's packets took all paths."""
-    flows = rows(run_experiment(load(FULL_QUEUES, "full.yaml", SCHEMES), FULL_QUEUES, results=tmp_path))
+    flows = rows(run_experiment(load(FULL_QUEUES, "full.yaml", SCHEMES), FULL_QUEUES, RunOptions(tmp_path)))
     assert {len(stamps(row)) for row in flows if row["scheme"] == "rps" and not row["size_bytes"]} == {4}
     assert {len(stamps(row)) for row in flows if row["scheme"] == "ecmp"} == {1}
 
@@ -162,7 +164,7 @@ def test_no_packet_of_a_run_is_counted_in_the_next(tmp_path: Path) -> None:
 def test_a_sweep_is_an_experiment_for_each_point_on_one_fabric(tmp_path: Path) -> None:
     axis = Axis("short flows", ("workload.flows.count",), (4, 8))
     up: list[Deployment] = []
-    result = run_sweep(replace(one_scheme(4), sweep=(axis,)), TEXT, results=tmp_path, on_up=up.append)
+    result = run_sweep(replace(one_scheme(4), sweep=(axis,)), TEXT, RunOptions(tmp_path, on_up=up.append))
     assert len(up) == 1, "both points share the fabric"
     assert len(result.experiments) == 2
     assert [point["at"] for point in result.document["points"]] == [[4], [8]]
@@ -230,7 +232,7 @@ def fail_when_running(tmp_path: Path, harm: Any, error: type[BaseException]) -> 
             harm(up[0])
 
     with pytest.raises(error) as caught:
-        run_experiment(one_scheme(40), TEXT, results=tmp_path, on_progress=watch, on_up=up.append)
+        run_experiment(one_scheme(40), TEXT, RunOptions(tmp_path, on_progress=watch, on_up=up.append))
     assert done
     assert not list(tmp_path.glob("tiny-*")), "there is no half result"
     return str(caught.value)
@@ -251,7 +253,7 @@ def kill_in_runs(tmp_path: Path, words: str, runs: int) -> tuple[dict[str, Any],
             attempts.append(progress.elapsed_s)
             os.kill(pid_of(up[0].lab.lab_id, words), signal.SIGKILL)
 
-    result = run_experiment(one_scheme(40), TEXT, results=tmp_path, on_progress=watch, on_up=up.append)
+    result = run_experiment(one_scheme(40), TEXT, RunOptions(tmp_path, on_progress=watch, on_up=up.append))
     assert sum(at > 0 for at in attempts) == runs
     return result.document, up
 
@@ -298,7 +300,7 @@ def test_a_link_taken_down_on_purpose_is_told_with_the_result(tmp_path: Path) ->
         if progress.run and progress.finished >= 2 and not faults:
             faults.append(up[0].client.begin_fault("link-down", "l1-s1")["id"])
 
-    result = run_experiment(one_scheme(40), TEXT, results=tmp_path, on_progress=watch, on_up=up.append)
+    result = run_experiment(one_scheme(40), TEXT, RunOptions(tmp_path, on_progress=watch, on_up=up.append))
     (run,) = result.document["runs"]
     assert [(change["kind"], change["name"], change["cause"]) for change in run["fabric_changes"]] == [
         ("link-down", "l1-s1", "port down")

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from benchmarks.figures import Figure, document
+from benchmarks.figures import BenchmarkError, Figure, document
 from benchmarks.unused_workload import UNUSED_WORKLOAD
-from capstan_client.errors import CapstanError
 from experiments.run.deployment import Deployment
 from experiments.spec.spec import Spec, spec_from_dict
 from topologies.processes import find_processes
@@ -23,10 +22,6 @@ ROUNDS: Final = 3
 ANSWER_S: Final = 60
 _PING_ALL: Final = 'for to; do ping -n -q -c 1 -W "$0" "$to" >/dev/null || echo "$to" & done; wait'
 """All at once; prints who did not answer."""
-
-
-class BenchmarkError(CapstanError, RuntimeError):
-    """The fabric is up but does not forward, or something of it stayed; the text says what."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ import sys
 import time
 from typing import Any, Final
 
-from benchmarks.figures import Figure, document
+from benchmarks.figures import BenchmarkError, Figure, document
 from benchmarks.unused_workload import UNUSED_WORKLOAD
-from capstan_client.errors import CapstanError
 from experiments.run.deployment import ROOT, Deployment
 from experiments.spec.spec import spec_from_dict
 
@@ -24,10 +23,6 @@ ROUNDS: Final = 2
 _UNDERLAY: Final = ("192.0.2.1", "192.0.2.2")
 _OVERLAY: Final = ("198.51.100.1", "198.51.100.2")
 _HOSTS: Final = ("h1", "h2")
-
-
-class BenchmarkError(CapstanError, RuntimeError):
-    """A tool that measures failed; the text has its words."""
 
 
 def run() -> dict[str, Any]:

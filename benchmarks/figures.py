@@ -18,6 +18,10 @@ class ToolError(CapstanError, RuntimeError):
     """What a benchmark needs, a program or a machine with time for it, is not here or fails; the text says what."""
 
 
+class BenchmarkError(ToolError):
+    """What was to be measured did not happen; the text says what is missing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Goal:
     """What a figure should reach on a machine with that many cores or more."""

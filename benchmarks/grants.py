@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Any, Final
 
-from benchmarks.figures import Figure, Goal, ToolError, document
+from benchmarks.figures import BenchmarkError, Figure, Goal, document
 from experiments.run.deployment import ROOT, Deployment
 from experiments.spec.spec import Spec, spec_from_dict
 from protocol.latency import Latencies
@@ -54,10 +54,6 @@ for _ in range(int(flows)):
         connection.recv(1)
     time.sleep(pause)
 """
-
-
-class BenchmarkError(ToolError):
-    """The traffic did not do what the measurement needs; the text says what is missing."""
 
 
 def spec() -> Spec:

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.figures import Figure, document
+from benchmarks.figures import BenchmarkError, Figure, document
 from benchmarks.unused_workload import UNUSED_WORKLOAD
-from capstan_client.errors import CapstanError
 from experiments.run.cpu import parse_stat
 from experiments.run.deployment import Deployment
 from experiments.spec.spec import Spec, spec_from_dict
@@ -49,10 +48,6 @@ connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
 while True:
     connection.sendall(bytes(1 << 16))
 """
-
-
-class BenchmarkError(CapstanError, RuntimeError):
-    """The traffic did not run; the text says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from benchmarks.figures import Figure, Goal, ToolError, document, percentile
+from benchmarks.figures import BenchmarkError, Figure, Goal, document, percentile
 from benchmarks.unused_workload import UNUSED_WORKLOAD
 from controller.modes.monitor import LONGEST_HOLD, ModeMonitor
 from controller.schemes import loader
@@ -45,10 +45,6 @@ STEADY_NOTE: Final = (
 )
 BLIND_MS: Final = 3.0
 """A gap in the long stream, as it arrives at the leaf, that is too long to see a change in."""
-
-
-class BenchmarkError(ToolError):
-    """The traffic did not do what the measurement needs; the text says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)

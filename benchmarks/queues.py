@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from benchmarks.figures import Figure, Goal, ToolError, document
+from benchmarks.figures import BenchmarkError, Figure, Goal, document
 from benchmarks.unused_workload import UNUSED_WORKLOAD
 from experiments.run.deployment import ROOT, Deployment
 from experiments.spec.spec import SchemeChoice, spec_from_dict
@@ -34,10 +34,6 @@ OVERLOAD_S: Final = 5.0
 COUNTED_WITHIN_S: Final = 60.0
 EIGHT: Final = SchemeChoice("ecmp", "eight queues", {"queues": {"number": QUEUES}})
 ONE: Final = SchemeChoice("ecmp", "one queue")
-
-
-class BenchmarkError(ToolError):
-    """The traffic did not do what the measurement needs; the text says what is missing."""
 
 
 class QueueLab:

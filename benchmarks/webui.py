@@ -17,10 +17,9 @@ from typing import Any, Final
 
 from benchmarks import accessibility
 from benchmarks.browser import SIZE, Watched, chromium
-from benchmarks.figures import Figure, document, percentile
+from benchmarks.figures import BenchmarkError, Figure, document, percentile
 from benchmarks.reported_flows import report_flows
 from benchmarks.unused_workload import UNUSED_WORKLOAD
-from capstan_client.errors import CapstanError
 from controller.live.past_flows import KEPT_PAST
 from experiments.run.deployment import ROOT, Deployment
 from experiments.spec.spec import Spec, spec_from_dict
@@ -62,10 +61,6 @@ _JUMP: Final = """async share => {
   do await new Promise(requestAnimationFrame); while (!shown());
   return performance.now() - began;
 }"""
-
-
-class BenchmarkError(CapstanError, RuntimeError):
-    """The page did not show what was to be measured; the text says what is missing."""
 
 
 def run(views: Mapping[str, float] = LIVE_VIEWS, rows: int = ROWS, score: bool = True) -> dict[str, Any]:

@@ -29,7 +29,7 @@ PATIENCE_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class Verdict:
     """``refusal``: why a switch may not join, or None; ``leaving``: those that make room for it, by datapath id."""
 
     refusal: str | None = None
@@ -63,14 +63,14 @@ class IsolatedSwitches:
             return True
         return sum(map(self._hosts.count_at, self._ports_by_switch())) < MOST_ISOLATED_HOSTS
 
-    def admit(self, dpid: int, ports: int, now: float) -> Admission:
+    def admit(self, dpid: int, ports: int, now: float) -> Verdict:
         """Return whether a switch with so many ports may join."""
         most, most_ports = MOST_ISOLATED - 1, MOST_ISOLATED_PORTS - ports
         if len(self._switches) <= most and self._discovery.count_all_ports() <= most_ports:
-            return Admission()
+            return Verdict()
         isolated = self._ports_by_switch()
         if dpid in self._switches and dpid not in isolated:
-            return Admission()
+            return Verdict()
         isolated.pop(dpid, None)
         left = sum(isolated.values())
         leaving: list[int] = []
@@ -83,8 +83,8 @@ class IsolatedSwitches:
             leaving.append(other)
             left -= isolated[other]
         if len(isolated) - len(leaving) <= most and left <= most_ports:
-            return Admission(None, tuple(leaving))
-        return Admission(
+            return Verdict(None, tuple(leaving))
+        return Verdict(
             f"{len(isolated)} switches with {sum(isolated.values())} ports have neither links nor agents, and it would "
             f"be one too many: {MOST_ISOLATED} switches and {MOST_ISOLATED_PORTS} ports are the most"
         )

@@ -103,7 +103,7 @@ class FlowSizes:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueLoad:
+class QueueBytes:
     """Bytes that flows send from one queue: of those that finish there, and of those that are demoted out of it."""
 
     good: float
@@ -122,7 +122,7 @@ class Solution:
     """Mean, by the model."""
 
 
-def queue_loads(flows: FlowSizes, thresholds: Sequence[float]) -> tuple[QueueLoad, ...]:
+def queue_loads(flows: FlowSizes, thresholds: Sequence[float]) -> tuple[QueueBytes, ...]:
     """Return what one type sends from each of the K queues."""
     bounds = np.array([0.0, *thresholds, np.inf])
     loads = []
@@ -131,7 +131,7 @@ def queue_loads(flows: FlowSizes, thresholds: Sequence[float]) -> tuple[QueueLoa
         top = high if np.isfinite(high) else float(flows.sizes[-1]) if len(flows) else 0.0
         total = float(flows.within(np.array(top)) - flows.within(np.array(min(low, top))))
         bad = leaving * (top - low) if leaving else 0.0
-        loads.append(QueueLoad(float(max(total - bad, 0.0)), float(bad)))
+        loads.append(QueueBytes(float(max(total - bad, 0.0)), float(bad)))
     return tuple(loads)
 
 

@@ -2,153 +2,40 @@
 
 from __future__ import annotations
 
-import http.client
 import itertools
 import json
-import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import IO
+from contextlib import ExitStack
 
-import pytest
-from flask import Flask, Response, request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.api.front.limits import MIB, FrontSettings, Limits, LongBody, Tokens
-from controller.api.front.pace import Pace, kernel_queue_bytes
+from controller.api.front.limits import MIB, Limits
+from controller.api.front.pace import Pace
 from controller.api.front.places import Places, Waiting, group_of
-from controller.api.front.process import HttpFront
+from tests.unit.controller.api.served_api import (
+    ANSWER_BYTES,
+    PATIENT,
+    PIECE,
+    QUICK,
+    Served,
+    answered,
+    ended,
+    get,
+    next_answer,
+    post,
+    serving,
+)
 from tests.waiting import PATIENCE_S, eventually
 
-ANSWER_BYTES = 1_000_000
-LARGE_BYTES = 4_000_000
-"""More than the kernel keeps for a connection."""
 TCP_CLOSE = 7
-PIECE = b"x" * (1 << 16)
-QUICK = Limits(window_s=0.5, head_s=0.5, linger_s=0.5, look_every_s=0.05)
-PATIENT = Limits(look_every_s=0.05)
-
-
-@dataclass
-class Served:
-    front: HttpFront
-    asked: list[str]
-    """Paths of the requests that came to the application."""
-
-    def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.front.port), timeout=PATIENCE_S)
-
-    def lazy(self) -> socket.socket:
-        """A connection whose client keeps next to nothing in its kernel."""
-        connection = socket.socket()
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.settimeout(PATIENCE_S)
-        connection.connect(("127.0.0.1", self.front.port))
-        return connection
-
-    def health(self) -> float:
-        """Seconds until it is answered."""
-        began = time.monotonic()
-        connection = http.client.HTTPConnection("127.0.0.1", self.front.port, timeout=PATIENCE_S)
-        connection.request("GET", "/health")
-        assert connection.getresponse().read() == b"well"
-        connection.close()
-        return time.monotonic() - began
-
-    def memory_kib(self) -> int:
-        """Of the HTTP process, as far as it is its own."""
-        text = Path(f"/proc/{self.front.pid}/status").read_text()
-        return int(next(line for line in text.splitlines() if line.startswith("RssAnon:")).split()[1])
-
-    def sockets(self) -> int:
-        """How many the HTTP process has open."""
-        count = 0
-        for descriptor in Path(f"/proc/{self.front.pid}/fd").iterdir():
-            with suppress(FileNotFoundError):  # closed meanwhile
-                count += os.readlink(descriptor).startswith("socket:")
-        return count
-
-
-@contextmanager
-def serving(limits: Limits, workers: int = 2, **settings: object) -> Iterator[Served]:
-    app = Flask("slow", static_folder=None)
-    asked: list[str] = []
-
-    @app.before_request
-    def note() -> None:
-        asked.append(request.path)
-
-    @app.get("/health")
-    def health() -> str:
-        return "well"
-
-    @app.get("/answer")
-    def answer() -> Response:
-        return Response(bytes(ANSWER_BYTES), mimetype="application/octet-stream")
-
-    @app.get("/large")
-    def large() -> Response:
-        return Response(bytes(LARGE_BYTES), mimetype="application/octet-stream")
-
-    @app.get("/endless")
-    def endless() -> Response:
-        return Response(itertools.repeat(PIECE))
-
-    @app.route("/api/v1/<path:what>", methods=["POST", "GET"])
-    def taken(what: str) -> str:
-        return f"{len(request.get_data())}"
-
-    front = HttpFront(app, "127.0.0.1", 0, FrontSettings(workers, 2.0, limits, **settings))  # type: ignore[arg-type]
-    front.start()
-    try:
-        yield Served(front, asked)
-    finally:
-        front.stop()
-
-
-def get(path: str, *headers: str) -> bytes:
-    return "\r\n".join((f"GET {path} HTTP/1.1", "Host: 127.0.0.1", *headers, "", "")).encode()
-
-
-def post(path: str, length: int, *headers: str) -> bytes:
-    lines = (f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {length}", *headers, "", "")
-    return "\r\n".join(lines).encode()
-
-
-def answered(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
-    with connection.makefile("rb") as file:
-        return next_answer(file)
-
-
-def next_answer(file: IO[bytes]) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body of the next of several answers."""
-    first, *lines = [line.decode() for line in iter(file.readline, b"\r\n")]
-    headers = dict(line.rstrip().split(": ", 1) for line in lines)
-    return int(first.split()[1]), headers, file.read(int(headers["Content-Length"]))
-
-
-def ended(connection: socket.socket) -> bool:
-    """Whether the server has closed it, once all that it sent is read."""
-    try:
-        while connection.recv(1 << 16):
-            continue
-    except ConnectionError:
-        return True
-    return True
 
 
 def reset(connection: socket.socket) -> bool:
     """Whether the server has cut it off; what came before need not be read for that."""
     return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1) == bytes((TCP_CLOSE,))
-
-
-# Row 7 of the audit: pipelined requests whose answers are never read
 
 
 def test_pipelined_requests_wait_until_the_answers_before_are_read() -> None:
@@ -200,100 +87,6 @@ def test_readers_that_take_nothing_do_not_fill_the_memory_together() -> None:
         eventually(lambda: sum(map(reset, readers)) >= 50, "the first ones are cut off")
         assert not reset(readers[-1]), "and not the last"
         assert served.memory_kib() - before < 96 << 10, "with copies of those that were being made"
-
-
-# Row 8: bodies of requests that may not be
-
-
-@pytest.mark.parametrize(
-    ("headers", "tokens", "status"),
-    [
-        (("Host: evil.example",), Tokens(), 403),
-        (("Origin: http://evil.example",), Tokens(), 403),
-        ((), Tokens("operate", "read"), 401),
-        (("Authorization: Bearer wrong",), Tokens("operate", "read"), 401),
-        (("Authorization: Bearer read",), Tokens("operate", "read"), 403),
-    ],
-)
-def test_access_is_decided_before_a_body_is_read(
-    headers: tuple[str, ...], tokens: Tokens, status: int
-) -> None:
-    with serving(PATIENT, tokens=tokens) as served, served.connect() as connection:
-        head = post("/api/v1/x", 500_000, *headers)
-        if headers and headers[0].startswith("Host:"):
-            head = head.replace(b"Host: 127.0.0.1\r\n", b"")
-        connection.sendall(head)  # and not one byte of the body
-        got, headers_of_answer, body = answered(connection)
-        assert got == status
-        assert headers_of_answer["Content-Type"] == "application/problem+json"
-        assert headers_of_answer["Connection"] == "close"
-        assert ("WWW-Authenticate" in headers_of_answer) is (status == 401)
-        assert json.loads(body)["detail"]
-        assert served.asked == []
-
-
-def test_a_refused_request_without_a_body_keeps_its_connection() -> None:
-    with serving(PATIENT, tokens=Tokens("operate", "read")) as served, served.connect() as connection:
-        connection.sendall(get("/api/v1/a") * 3000 + get("/api/v1/b", "Authorization: Bearer read"))
-        with connection.makefile("rb") as file:
-            assert [next_answer(file)[0] for _ in range(3001)] == [401] * 3000 + [200]
-        assert served.asked == ["/api/v1/b"], "what is refused costs the controller nothing"
-
-
-def test_a_body_has_1_mib_unless_its_route_needs_more() -> None:
-    long = (LongBody("POST", "/api/v1/runs/[0-9]{1,19}", 3 * MIB),)
-    with serving(PATIENT, long_bodies=long) as served:
-        for path, size, status in (
-            ("/api/v1/x", MIB, 200),
-            ("/api/v1/x", MIB + 1, 413),
-            ("/api/v1/runs/7", 3 * MIB, 200),
-            ("/api/v1/runs/7", 3 * MIB + 1, 413),
-            ("/api/v1/runs/7/x", 3 * MIB, 413),
-        ):
-            with served.connect() as connection:
-                connection.sendall(post(path, size))
-                if status == 200:
-                    connection.sendall(bytes(size))
-                got, _, body = answered(connection)
-                assert got == status, (path, size)
-                assert status == 200 or "MiB: send less" in json.loads(body)["detail"]
-
-
-def test_bodies_have_a_limit_together() -> None:
-    limits = Limits(all_body_bytes=2 * MIB, look_every_s=0.05)
-    with serving(limits) as served, ExitStack() as stack:
-        held = [stack.enter_context(served.connect()) for _ in range(2)]
-        for connection in held:  # each keeps back its last byte
-            connection.sendall(post("/api/v1/x", MIB) + bytes(MIB - 1))
-
-        def refused() -> bool:
-            with served.connect() as late:
-                late.sendall(post("/api/v1/x", 5) + b"hello")
-                status, _, body = answered(late)
-                assert status in (200, 503), body
-                assert status == 200 or "again in a few seconds" in json.loads(body)["detail"]
-                return status == 503
-
-        eventually(lambda: not any(map(kernel_queue_bytes, held)), "all is in the server's kernel")
-        for _ in range(10):  # each takes a round of its loop, which reads 256 KiB of each connection
-            served.health()
-        assert refused(), "two bytes of 2 MiB are free"
-        for connection in held:
-            connection.sendall(b"x")
-            assert answered(connection)[0] == 200
-        assert not refused()
-
-
-def test_a_body_that_comes_too_slowly_is_refused() -> None:
-    with serving(QUICK) as served, served.connect() as connection:
-        connection.sendall(post("/api/v1/x", 100_000) + b"x")
-        status, _, body = answered(connection)
-        assert status == 408
-        assert "B/s" in json.loads(body)["detail"]
-        assert ended(connection)
-
-
-# Row 9: slow heads
 
 
 def test_slow_heads_do_not_shut_others_out() -> None:
@@ -417,9 +210,6 @@ def test_a_full_house_is_not_looked_at_for_each_connection_that_comes() -> None:
         assert places.to_close(now, lambda waiter: True) is None
         places.remove("")
     assert len(looks) < 50
-
-
-# Row 10: readers of large answers
 
 
 def test_readers_of_large_answers_that_do_not_read_keep_no_thread() -> None:

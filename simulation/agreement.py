@@ -39,8 +39,8 @@ class Agreement:
     @property
     def overlap(self) -> bool:
         """Return whether both have intervals, and these have a value in common."""
-        one, other = self.lab.interval, self.simulated.interval
-        return one is not None and other is not None and one[0] <= other[1] and other[0] <= one[1]
+        lab, simulated = self.lab.interval, self.simulated.interval
+        return lab is not None and simulated is not None and lab[0] <= simulated[1] and simulated[0] <= lab[1]
 
     @property
     def agrees(self) -> bool:
@@ -78,9 +78,9 @@ def agreements(lab: Document, simulated: Document, within: float = WITHIN) -> It
     for label, entry in lab["schemes"].items():
         other = simulated["schemes"][label]
         for measure in _MEASURES:
-            found = [_measured(one, measure) for one in (entry, other)]
-            if found[0] is not None and found[1] is not None and found[0].value > 0:
-                yield Agreement(label, measure.name, measure.unit, found[0], found[1], within)
+            on_switches, in_simulation = _measured(entry, measure), _measured(other, measure)
+            if on_switches is not None and in_simulation is not None and on_switches.value > 0:
+                yield Agreement(label, measure.name, measure.unit, on_switches, in_simulation, within)
 
 
 def _measured(scheme: Mapping[str, Any], measure: _Measure) -> Measured | None:

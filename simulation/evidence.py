@@ -63,9 +63,9 @@ class Notes:
 
     def why(self, preset: str, figure: str) -> str:
         """Return the reason that stands for a claim, or nothing."""
-        for one in self.reasons:
-            if one.preset == preset and one.figure in ("", figure):
-                return one.why
+        for reason in self.reasons:
+            if reason.preset == preset and reason.figure in ("", figure):
+                return reason.why
         return ""
 
 
@@ -123,7 +123,7 @@ def wanted(spec: Spec, *, quick: bool) -> Spec:
 def simulate_claims(name: str, spec: Spec, on_point: Callable[[str], None] = lambda point: None) -> list[Row]:
     """Return a row for each claim of a spec that has a comparison, simulated at every point."""
     claims = [(claim, paper) for claim in spec.claims if claim.compare and (paper := paper_of(claim))]
-    found: list[list[At]] = [[] for _ in claims]
+    findings: list[list[At]] = [[] for _ in claims]
     by_tick: dict[str, Mapping[str, Any]] = {}
     try:
         for point in points(spec):
@@ -132,23 +132,26 @@ def simulate_claims(name: str, spec: Spec, on_point: Callable[[str], None] = lam
             document, _ = simulate_document(point.spec)
             if point.at:
                 by_tick[show(point.at[0])] = document["schemes"]
-            for place, (claim, _) in zip(found, claims, strict=True):
+            for place, (claim, _) in zip(findings, claims, strict=True):
                 assert claim.compare is not None
                 if not is_across(claim):
                     place.append(At(text, find(claim.compare, document["schemes"]).to_dict()))
     except SettingsError as error:
         return [Row(paper, name, claim, (), problem=str(error)) for claim, paper in claims]
-    for place, (claim, _) in zip(found, claims, strict=True):
+    for place, (claim, _) in zip(findings, claims, strict=True):
         if claim.compare is not None and is_across(claim):
             place.append(At("", find_across(claim.compare, by_tick, spec.seed).to_dict()))
-    return [Row(paper, name, claim, tuple(at)) for (claim, paper), at in zip(claims, found, strict=True)]
+    return [Row(paper, name, claim, tuple(at)) for (claim, paper), at in zip(claims, findings, strict=True)]
 
 
 def write_rows(rows: Sequence[Row], name: str, spec: Spec, directory: Path) -> None:
     """Keep what a preset's claims came to, for `kept_rows`."""
     directory.mkdir(parents=True, exist_ok=True)
-    found = [{"problem": row.problem, "at": [[at.point, at.finding] for at in row.simulated]} for row in rows]
-    text = json.dumps({"spec": spec_to_dict(spec), "rows": found})
+    kept = [
+        {"problem": row.problem, "at": [[point.point, point.finding] for point in row.simulated]}
+        for row in rows
+    ]
+    text = json.dumps({"spec": spec_to_dict(spec), "rows": kept})
     (directory / f"{name}.json").write_text(text, encoding="utf-8")
 
 
@@ -169,11 +172,11 @@ def kept_rows(name: str, spec: Spec, directory: Path) -> list[Row] | None:
 
 def with_switches(rows: Sequence[Row], results: Path) -> list[Row]:
     """Return the rows with what the newest result of `capstan run` below *results* found of the same claims."""
-    found: dict[str, Mapping[str, Any] | None] = {}
+    newest: dict[str, Mapping[str, Any] | None] = {}
     for row in rows:
-        if row.preset not in found:
-            found[row.preset] = newest_run(results, row.preset)
-    return [replace(row, on_switches=tuple(_lab(found[row.preset], row.claim))) for row in rows]
+        if row.preset not in newest:
+            newest[row.preset] = newest_run(results, row.preset)
+    return [replace(row, on_switches=tuple(_lab(newest[row.preset], row.claim))) for row in rows]
 
 
 def newest_run(results: Path, preset: str) -> Mapping[str, Any] | None:
@@ -207,30 +210,30 @@ def _lab(document: Mapping[str, Any] | None, claim: Claim) -> Iterator[At]:
 
 
 def _compared(claim: Claim) -> str:
-    one = claim.compare
-    assert one is not None
+    terms = claim.compare
+    assert terms is not None
     bounds = {
-        "at_most": one.at_most,
-        "at_least": one.at_least,
-        "between": one.between,
-        "points": one.points,
+        "at_most": terms.at_most,
+        "at_least": terms.at_least,
+        "between": terms.between,
+        "points": terms.points,
     }
-    return compared({"scheme": one.scheme, "against": one.against, "measure": one.measure} | bounds)
+    return compared({"scheme": terms.scheme, "against": terms.against, "measure": terms.measure} | bounds)
 
 
-def summary(found: Sequence[At], problem: str = "") -> Summary:
+def summary(findings: Sequence[At], problem: str = "") -> Summary:
     """Return what findings come to together.
 
     `holds` if all points show it, `in part` if some do; else `not` if some show the opposite, or `open`.
     """
     if problem:
         return "not simulated"
-    verdicts = [at.finding["verdict"] for at in found]
+    verdicts = [point.finding["verdict"] for point in findings]
     if not verdicts:
         return "not run"
-    if all(one == "no figure" for one in verdicts):
+    if all(verdict == "no figure" for verdict in verdicts):
         return "no figure"
-    if all(one == "seen" for one in verdicts):
+    if all(verdict == "seen" for verdict in verdicts):
         return "holds"
     if "seen" in verdicts:
         return "in part"
@@ -254,7 +257,7 @@ def markdown(rows: Iterable[Row], notes: Notes, *, quick: bool) -> str:
     ]
     for paper, title in PAPERS.items():
         mine = [row for row in rows if row.paper == paper]
-        others = [one for one in notes.elsewhere if one.paper == paper]
+        others = [claim for claim in notes.elsewhere if claim.paper == paper]
         if mine or others:
             lines += ["", f"## {title}", ""]
         if mine:
@@ -270,13 +273,16 @@ def markdown(rows: Iterable[Row], notes: Notes, *, quick: bool) -> str:
                 "",
                 "| figure | the paper says | where it is, or why it is not |",
             ]
-            lines += ["|---|---|---|", *(f"| {one.figure} | {one.says} | {one.where} |" for one in others)]
+            lines += [
+                "|---|---|---|",
+                *(f"| {claim.figure} | {claim.says} | {claim.where} |" for claim in others),
+            ]
     return "\n".join(lines) + "\n"
 
 
 def _counts(rows: Sequence[Row]) -> str:
     sums = [summary(row.simulated, row.problem) for row in rows]
-    shown = ", ".join(f"{sums.count(one)} {one}" for one in dict.fromkeys(sorted(sums)))
+    shown = ", ".join(f"{sums.count(word)} {word}" for word in dict.fromkeys(sorted(sums)))
     return f"In simulation, of {len(rows)} claims: {shown}."
 
 
@@ -294,13 +300,13 @@ def _line(row: Row, notes: Notes) -> str:
     return "| " + " | ".join(cell.replace("|", "/").replace("\n", " ") for cell in cells) + " |"
 
 
-def _cell(found: Sequence[At], problem: str) -> str:
-    word = summary(found, problem)
-    figures = "; ".join(_figure(at) for at in found if at.finding["ratio"] is not None)
+def _cell(findings: Sequence[At], problem: str) -> str:
+    word = summary(findings, problem)
+    figures = "; ".join(_figure(point) for point in findings if point.finding["ratio"] is not None)
     return f"*{word}*" + (f": {figures}" if figures else "")
 
 
-def _figure(at: At) -> str:
-    ratio, span = at.finding["ratio"], at.finding["interval"]
+def _figure(point: At) -> str:
+    ratio, span = point.finding["ratio"], point.finding["interval"]
     interval = "" if span is None else f" [{span[0]:.2f}, {span[1]:.2f}]"
-    return f"{at.point}: {ratio:.2f}{interval}" if at.point else f"{ratio:.2f}{interval}"
+    return f"{point.point}: {ratio:.2f}{interval}" if point.point else f"{ratio:.2f}{interval}"

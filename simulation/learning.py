@@ -60,8 +60,8 @@ class Learning:
     def learn(self, ended: Sequence[Ended], now_s: float) -> Learnt | None:
         """Return the types of all flows that have ended, these among them; None: agents know, or they are too few."""
         by_host: dict[str, list[Ended]] = {}
-        for one in ended:
-            by_host.setdefault(self._plan.flows[one.row].source, []).append(one)
+        for flow in ended:
+            by_host.setdefault(self._plan.flows[flow.row].source, []).append(flow)
         for host, flows in by_host.items():
             said = self._finished(flows, now_s)
             records, _ = checked(said, host, self._owners, self._hosts, self._addresses, now_s)
@@ -69,7 +69,7 @@ class Learning:
         self._window.expire(now_s)
         if len(self._window) < LEAST_RECORDS:
             return None
-        found = flow_types(
+        types = flow_types(
             np.concatenate(self._window.chunks()),
             self._addresses.texts,
             self._priority.scaled(),
@@ -77,19 +77,19 @@ class Learning:
             self._prediction.delta_bytes,
             printed=self._prediction.printed,
         )
-        if found is None or (self._announced is not None and not differ(self._announced, found)):
+        if types is None or (self._announced is not None and not differ(self._announced, types)):
             return None
-        self._announced = found
-        features = [str(feature) for feature in found.features]
+        self._announced = types
+        features = [str(feature) for feature in types.features]
         values = [
-            (_bytes(features, value), list(one.thresholds_bytes))
-            for one in found.types
-            for value in one.values
+            (_bytes(features, value), list(flow_type.thresholds_bytes))
+            for flow_type in types.types
+            for value in flow_type.values
         ]
-        return Learnt(found, features, values)
+        return Learnt(types, features, values)
 
     def _finished(self, ended: Sequence[Ended], now_s: float) -> FinishedFlowColumns:
-        flows = [self._plan.flows[one.row] for one in ended]
+        flows = [self._plan.flows[flow.row] for flow in ended]
         return FinishedFlowColumns(
             now_s,
             [_TCP] * len(flows),
@@ -99,7 +99,7 @@ class Learning:
             [flow.port or SINK_PORT for flow in flows],
             [flow.size_bytes or 0 for flow in flows],
             [flow.start_s for flow in flows],
-            [one.end_s for one in ended],
+            [flow.end_s for flow in ended],
         )
 
 

@@ -47,7 +47,7 @@ class SimulatedScheme:
                 partition.sampling_packet_times,
             )
             split = (*times, partition.samples)
-        shares = any(one.entropy == "tr" for one in (scheme.short, scheme.long, scheme.control))
+        shares = any(of_class.entropy == "tr" for of_class in (scheme.short, scheme.long, scheme.control))
         return {
             "mode": rule,
             "partition": split,
@@ -90,12 +90,12 @@ def simulated_scheme(spec: Spec, choice: SchemeChoice) -> SimulatedScheme:
         scheme,
         replace(policy, short_limit_bytes=scheme.limit_bytes, admission=asking),
         clock,
-        (("hash", "hash"), *(_groups(one) for one in (scheme.short, scheme.long, scheme.control))),
+        (("hash", "hash"), *(_groups(of_class) for of_class in (scheme.short, scheme.long, scheme.control))),
         1 if queues is None else queues.number,
         None if queues is None else queues.buffer_packets,
         delay_ps,
     )
 
 
-def _groups(one: ClassScheme) -> tuple[str, str]:
-    return one.group_in("on"), one.group_in("off")
+def _groups(of_class: ClassScheme) -> tuple[str, str]:
+    return of_class.group_in("on"), of_class.group_in("off")

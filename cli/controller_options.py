@@ -18,7 +18,7 @@ def authority_option(command: F) -> F:
     return click.option(
         "--authority",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="What the certificate of an https URL is checked by, PEM (default: this machine's authorities).",
+        help="Authorities that an https URL's certificate is checked against, PEM (default: this machine's).",
     )(command)
 
 

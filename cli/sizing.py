@@ -22,7 +22,7 @@ scale_option = click.option(
     type=click.FloatRange(0.02, 1.0),
     envvar="CAPSTAN_SCALE",
     show_envvar=True,
-    help="Share of the spec's packets a second, instead of what this machine carries; 1: as the spec says.",
+    help="Share of the spec's packet rate to run at (default: what this machine carries); 1: the spec unchanged.",
 )
 
 

@@ -10,11 +10,16 @@ import click
 RESULTS: Final = Path("results")
 
 seed_option = click.option(
-    "--seed", type=click.IntRange(0), help="Instead of the spec's: other flows, other randomness."
+    "--seed", type=click.IntRange(0), help="Seed of flows and of all random draws, in place of the spec's."
 )
-repeats_option = click.option("--repeats", type=click.IntRange(1), help="Instead of the spec's.")
+repeats_option = click.option(
+    "--repeats", type=click.IntRange(1), help="Number of repeats, in place of the spec's."
+)
 schemes_option = click.option(
-    "--scheme", "schemes", multiple=True, help="Instead of the spec's: a scheme's name or file; repeatable."
+    "--scheme",
+    "schemes",
+    multiple=True,
+    help="Scheme's name or file, in place of the spec's schemes; repeatable.",
 )
 points_option = click.option(
     "--point", "points", multiple=True, help="Only this point of the sweep's first axis; repeatable."

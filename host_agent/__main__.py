@@ -41,7 +41,10 @@ def run(config: AgentConfig) -> None:
     help="Leave the TUN device where this agent is killed: connections wait for the next one, which takes it over.",
 )
 @click.option("--underlay-mtu", default=1500, show_default=True, help="MTU of the fabric, bytes.")
-@click.option("--congestion-control", help="Of TCP connections over the overlay (default: the kernel's).")
+@click.option(
+    "--congestion-control",
+    help="Congestion control of TCP connections over the overlay (default: the kernel's).",
+)
 @click.option("--no-offloads", is_flag=True, help="Read and write the TUN device a packet at a time.")
 @click.option(
     "--path-policy",

@@ -44,7 +44,7 @@ WITHOUT_LAB: Final = frozenset({"overload", "simulator", "sweeps"})
 def bench_command(name: str | None, json_file: str | None) -> None:
     """Measure this machine: the benchmark NAME, or all of them. Exit code 0 also where a goal is missed.
 
-    Of all, one that gives no figures does not keep the others from theirs; the exit code is 1 then.
+    If a benchmark fails, the others still run, and the exit code is 1.
     """
     if name is not None and name not in BENCHMARKS:
         fail(f"benchmark {name!r} is not known{did_you_mean(name, BENCHMARKS)}", code=2)

@@ -24,9 +24,9 @@ BUSY: Final = 0.95
     epilog="Examples:  ./capstan capton    ./capstan capton --once    ./capstan capton --resent    "
     "./capstan capton --json -",
 )
-@click.option("--lab", "lab_id", help="Which lab, if several run.")
-@click.option("--once", is_flag=True, help="Print it once, and end.")
-@click.option("--every", default=0.5, show_default=True, help="Seconds between two looks.")
+@click.option("--lab", "lab_id", help="Id of the lab, if several are up.")
+@click.option("--once", is_flag=True, help="Print once, and exit.")
+@click.option("--every", default=0.5, show_default=True, help="Seconds between two updates.")
 @click.option("--resent", is_flag=True, help="Print what TCP has sent again, and why.")
 @json_option
 def capton_command(lab_id: str | None, once: bool, every: float, resent: bool, json_file: str | None) -> None:

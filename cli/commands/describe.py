@@ -131,9 +131,9 @@ def _path(scheme_class: ClassScheme) -> str:
 @click.command("check", epilog="Examples:  ./capstan check demo    ./capstan check my-experiment.yaml")
 @click.argument("spec")
 def check_command(spec: str) -> None:
-    """Say all that is wrong with SPEC (a file, or a preset's name), with line numbers; exit 1 if anything is.
+    """Report every problem of SPEC (a file, or a preset's name) with its line number; exit code 1 if there is any.
 
-    If nothing is, say how long it will run.
+    Without problems, print how long it will run.
     """
     loaded = load_spec(spec, lab=True)
     runs, seconds = expected(loaded.spec)

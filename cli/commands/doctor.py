@@ -15,5 +15,5 @@ from doctor.command import RESULTS, show
 @click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
 @json_option
 def doctor_command(directory: Path, json_file: str | None) -> None:
-    """Say what this machine has and lacks for what, and what to do. Exit code 0 if a lab can be built."""
+    """Report what this machine has and lacks for which purpose, and what to do. Exit code 0 if a lab can be built."""
     sys.exit(show(directory, json_file))

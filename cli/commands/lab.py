@@ -70,9 +70,9 @@ def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None
 )
 @click.argument("host")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-@click.option("--lab", "lab_id", help="Which lab, if several run.")
+@click.option("--lab", "lab_id", help="Id of the lab, if several are up.")
 def exec_command(host: str, command: tuple[str, ...], lab_id: str | None) -> None:
-    """Run COMMAND on HOST of the running lab; names of hosts (h1, h2, ...) are overlay addresses there.
+    """Run COMMAND on HOST of the running lab, where host names (h1, h2, ...) resolve to overlay addresses.
 
     The exit code is that of the command.
     """
@@ -88,7 +88,7 @@ def exec_command(host: str, command: tuple[str, ...], lab_id: str | None) -> Non
 
 @click.command("scheme", epilog="Examples:  ./capstan scheme caps    ./capstan scheme my-scheme.yaml")
 @click.argument("name")
-@click.option("--lab", "lab_id", help="Which lab, if several run.")
+@click.option("--lab", "lab_id", help="Id of the lab, if several are up.")
 def scheme_command(name: str, lab_id: str | None) -> None:
     """Switch the running lab to scheme NAME (a name or a file); no connection is lost."""
     need_root("scheme")

@@ -51,7 +51,7 @@ def lab_check_command(
     marks: Path,
     without_sandbox: bool,
 ) -> None:
-    """Say what is missing in FILE, your answer to classroom lab NUMBER; without them, list the labs.
+    """Check FILE, your answer to classroom lab NUMBER, and say what is missing; without arguments, list the labs.
 
     FILE is a program, and is run: check only files that you would start yourself. --batch runs each in a sandbox. Exit
     code 0: nothing is missing; with --batch: all were marked.

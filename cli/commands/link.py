@@ -21,7 +21,7 @@ OF_LINKS = ("link-down", "slow-link")
 @click.option(
     "--delay-ms", type=click.FloatRange(0, 10_000), help="Delay on top, where the kernel has netem."
 )
-@click.option("--lab", "lab_id", help="Which lab, if several run.")
+@click.option("--lab", "lab_id", help="Id of the lab, if several are up.")
 def link_command(
     name: str, state: str, rate_mbps: float | None, delay_ms: float | None, lab_id: str | None
 ) -> None:

@@ -27,7 +27,7 @@ from topologies.cores import own_cores
     epilog="Examples:  ./capstan show demo    ./capstan show demo --controller /var/lib/capstan",
 )
 @click.argument("spec")
-@click.option("--seed", type=click.IntRange(0), help="Of the first round, instead of the spec's.")
+@click.option("--seed", type=click.IntRange(0), help="Seed of the first round, in place of the spec's.")
 @schemes_option
 @results_option
 @click.option(
@@ -35,7 +35,7 @@ from topologies.cores import own_cores
     default=20,
     show_default=True,
     type=click.IntRange(1),
-    help="Of the newest rounds; all stay in the database.",
+    help="Number of newest rounds whose files are kept; the database keeps all.",
 )
 @click.option(
     "--controller",

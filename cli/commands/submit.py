@@ -29,7 +29,9 @@ from cli.spec_options import repeats_option, seed_option
 @authority_option
 @seed_option
 @repeats_option
-@click.option("--scheme", "schemes", multiple=True, help="Instead of the spec's: a name; repeatable.")
+@click.option(
+    "--scheme", "schemes", multiple=True, help="Scheme's name, in place of the spec's schemes; repeatable."
+)
 @json_option
 def submit_command(
     spec: str,
@@ -42,7 +44,7 @@ def submit_command(
 ) -> None:
     """Have a controller (./capstan serve --experiments) run SPEC: a YAML file, or a preset's name.
 
-    Follows it to its end and prints the result. Ctrl-C ends the following only: the experiment goes on.
+    Follow it to its end and print the result. Ctrl-C stops following; the experiment goes on.
     """
     token = token_file.read_text(encoding="utf-8").strip() if token_file else os.environ.get(TOKEN_VARIABLE)
     changes["schemes"] = changes["schemes"] or None

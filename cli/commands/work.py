@@ -24,11 +24,11 @@ BEHIND_OTHERS: Final = 10
     epilog="Example, on another machine:  capstan work --api https://192.0.2.1 --authority ca.pem --token-file token",
 )
 @click.option(
-    "--api", required=True, metavar="URL", help="Of the controller that experiments were submitted to."
+    "--api", required=True, metavar="URL", help="URL of the controller whose queue this worker serves."
 )
 @token_file_option
 @authority_option
-@click.option("--name", default="manual", show_default=True, help="What the controller calls this worker.")
+@click.option("--name", default="manual", show_default=True, help="Name of this worker at the controller.")
 @labs_option(1, "waits while so many workers are at work")
 @click.option("--labs-only", is_flag=True, help="Take no simulations.")
 @click.option("--simulations", is_flag=True, help="Take simulations only: no root, no lab.")

@@ -1,6 +1,7 @@
-//! Hash maps whose keys are numbers that we gave ourselves, so nothing outside can choose them to collide.
+//! Hash maps whose keys are numbers that we, or the directory, gave, or of 16 bits: nothing outside can choose many that
+//! collide.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Mixes numbers by multiplication: a few instructions, the same in every process.
@@ -31,6 +32,10 @@ impl Hasher for NumberHasher {
         self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
     }
 
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
     fn write_i64(&mut self, number: i64) {
         self.write_u64(number as u64);
     }
@@ -46,3 +51,6 @@ impl Hasher for NumberHasher {
 
 /// A hash map by numbers.
 pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
+
+/// A hash set of numbers.
+pub type NumberSet<K> = HashSet<K, BuildHasherDefault<NumberHasher>>;

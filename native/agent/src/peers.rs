@@ -12,6 +12,7 @@ use crate::class::TrafficClass;
 use crate::coding::Outcomes;
 use crate::departure::UnderlayAddress;
 use crate::flow_table::FlowTable;
+use crate::hash::{NumberMap, NumberSet};
 use crate::packet::Packet;
 use crate::paths::Departures;
 use crate::receiving::{
@@ -70,7 +71,7 @@ pub struct Peer<P: Packet> {
     /// Of the delays from us to it.
     pub least_delay: LeastDelay,
     /// Paths that its reports spoke of.
-    pub stamps: HashSet<u16>,
+    pub stamps: NumberSet<u16>,
     /// Which of its datagrams came.
     pub arrivals: Arrivals,
     /// How far its datagrams have come on each path.
@@ -98,7 +99,7 @@ impl<P: Packet> Peer<P> {
             outcomes: Outcomes::new(0.008),
             departures: None,
             least_delay: LeastDelay::default(),
-            stamps: HashSet::new(),
+            stamps: NumberSet::default(),
             arrivals: Arrivals::default(),
             progress: PathProgress::default(),
             flows: FlowTable::default(),
@@ -123,7 +124,7 @@ impl<P: Packet> Peer<P> {
 /// All peers, by where they are and by whom they carry packets for.
 pub struct Peers<P: Packet> {
     slots: Vec<Option<Box<Peer<P>>>>,
-    by_address: HashMap<UnderlayAddress, PeerId>,
+    by_address: NumberMap<UnderlayAddress, PeerId>,
     by_overlay: HashMap<Address, PeerId>,
     /// As in the directory.
     order: Vec<PeerId>,
@@ -138,7 +139,7 @@ impl<P: Packet> Default for Peers<P> {
     fn default() -> Peers<P> {
         Peers {
             slots: Vec::new(),
-            by_address: HashMap::new(),
+            by_address: NumberMap::default(),
             by_overlay: HashMap::new(),
             order: Vec::new(),
             gone: HashMap::new(),

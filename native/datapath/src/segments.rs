@@ -1,4 +1,7 @@
-//! The segments of a TCP super-packet, cut as the kernel would cut it: host_agent/segments.py says how.
+//! The segments of a TCP super-packet that the kernel left to us to cut (TSO), cut as the kernel would cut it.
+//!
+//! Sequence numbers, lengths, identifications and IPv4 checksums are each segment's own; PSH and FIN go with the last, CWR
+//! with the first. TCP checksums stay unfinished, as they are.
 
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
@@ -17,7 +20,7 @@ pub struct Cut {
 
 impl Cut {
     /// Number of segments; None: the packet cannot be cut so.
-    pub fn count(&self, packet: &[u8]) -> Option<usize> {
+    fn count(&self, packet: &[u8]) -> Option<usize> {
         let ip = match packet.first()? >> 4 {
             4 => 20,
             6 => 40,
@@ -31,22 +34,22 @@ impl Cut {
         sound.then(|| (packet.len() - self.head).div_ceil(self.size))
     }
 
-    /// Write the segments into rows of head + size bytes, and zeros behind the last, the length of which is returned.
-    /// `out` has as many rows as `count` says.
-    pub fn write(&self, packet: &[u8], out: &mut [u8]) -> usize {
+    /// Returns the segments in rows of head + size bytes, with zeros behind the last, and the bytes of that one; None: the
+    /// packet cannot be cut so.
+    pub fn rows(&self, packet: &[u8]) -> Option<(Vec<u8>, usize)> {
+        let count = self.count(packet)?;
         let Cut { transport, head, size } = *self;
         let width = head + size;
-        let count = out.len() / width;
+        let mut cells = Vec::with_capacity(count * width);
         let first = word(packet, transport + 4);
         let number = u16::from_be_bytes([packet[4], packet[5]]);
         let flags = packet[transport + 13];
         let v4 = packet[0] >> 4 == 4;
         let mut last = 0;
-        let rows = out.chunks_exact_mut(width).zip(packet[head..].chunks(size)).enumerate();
-        for (index, (row, payload)) in rows {
-            row[..head].copy_from_slice(&packet[..head]);
-            row[head..head + payload.len()].copy_from_slice(payload);
-            row[head + payload.len()..].fill(0);
+        for (index, payload) in packet[head..].chunks(size).enumerate() {
+            cells.extend_from_slice(&packet[..head]);
+            cells.extend_from_slice(payload);
+            let row = &mut cells[index * width..];
             let length = head + payload.len();
             let sequence = first.wrapping_add((index * size) as u32);
             row[transport + 4..transport + 8].copy_from_slice(&sequence.to_be_bytes());
@@ -68,7 +71,8 @@ impl Cut {
             }
             last = length;
         }
-        last
+        cells.resize(count * width, 0);
+        Some((cells, last))
     }
 }
 

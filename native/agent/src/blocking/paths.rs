@@ -13,10 +13,9 @@
 //! Lost and overdue datagrams with a known path count as blocked ones of it. Those without make a share of their own, and
 //! pB is the larger of both shares: mostly it is the blocked paths that they were on, and adding would count them twice.
 
-use std::collections::HashMap;
-
 use crate::blocking::average::Average;
 use crate::blocking::{BlockingEstimator, MAX_BLOCKING_PROBABILITY, PRIOR};
+use crate::hash::NumberMap;
 use crate::time::Seconds;
 use crate::underlay::STAMP_LAST;
 
@@ -87,7 +86,7 @@ pub struct Paths {
     max_age_s: Seconds,
     /// In the order of their first datagrams.
     paths: Vec<Path>,
-    place_of: HashMap<u16, usize>,
+    place_of: NumberMap<u16, usize>,
     /// First delay ever: all others are kept as signed differences to it, which do not wrap.
     reference: Option<u32>,
     best: Best,
@@ -110,7 +109,7 @@ impl Paths {
             threshold_us: (1e6 * overdue_s).round_ties_even(),
             max_age_s: max_age_s.unwrap_or((8.0 * BUFFER_PACKETS * packet_time_s).max(MIN_AGE_S)),
             paths: Vec::new(),
-            place_of: HashMap::new(),
+            place_of: NumberMap::default(),
             reference: None,
             best: Best::default(),
             samples: 0,

@@ -125,11 +125,10 @@ impl Rows {
     pub fn cut(packet: &[u8], seen: &Seen, size: usize) -> Option<Rows> {
         let head = packet.len() - seen.payload;
         let cut = Cut { transport: seen.transport, head, size };
-        let count = cut.count(packet)?;
+        let (cells, last) = cut.rows(packet)?;
         let width = head + size;
-        let mut cells = vec![0; count * width];
-        let last = cut.write(packet, &mut cells) as u32;
-        Some(Rows { shared: Arc::new(cells), width: width as u32, begin: 0, end: count as u32, last })
+        let end = (cells.len() / width) as u32;
+        Some(Rows { shared: Arc::new(cells), width: width as u32, begin: 0, end, last: last as u32 })
     }
 
     /// Returns how large its packets are.

@@ -283,8 +283,10 @@ impl Core {
 
     /// Returns the datagrams for the underlay, in order; each is given once.
     pub fn datagrams_to_send(&mut self) -> Vec<Datagram> {
-        let mut datagrams = Vec::with_capacity(self.sender.wrapping.out.len());
-        for departure in self.sender.wrapping.out.drain(..) {
+        let departures = &mut self.sender.wrapping.out;
+        let count = departures.iter().map(|departure| departure.ports.len()).sum();
+        let mut datagrams = Vec::with_capacity(count);
+        for departure in departures.drain(..) {
             let peer = self.peers.at(departure.outer.address).map(|id| &self.peers[id]);
             let key = peer.and_then(|peer| peer.keys.as_ref()?.sending);
             seal(&departure, self.identity.session, key, &mut datagrams);

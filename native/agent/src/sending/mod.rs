@@ -25,6 +25,7 @@ use crate::coding::{CodingRules, Margin};
 use crate::counts::{Count, Counts};
 use crate::departure::{Content, Sources};
 use crate::flow_table::{FlowId, FlowTable};
+use crate::hash::NumberMap;
 use crate::packet::{Burst, Packet, Packets};
 use crate::paths::Steering;
 use crate::peers::{MarginId, Peer, PeerId, Peers};
@@ -46,7 +47,7 @@ pub struct Sender<P> {
     pub counts: Counts,
     policy: SendPolicy,
     classes: [Option<CodingRules>; 4],
-    estimators: BTreeMap<LeafId, Box<dyn BlockingEstimator>>,
+    estimators: NumberMap<LeafId, Box<dyn BlockingEstimator>>,
     margins: BTreeMap<MarginId, Margin>,
     open: BTreeMap<u64, FlowId>,
     opened: u64,
@@ -67,7 +68,7 @@ impl<P: Packets> Sender<P> {
             counts: Counts::default(),
             policy: policy.clone(),
             classes: [None, None, None, None],
-            estimators: BTreeMap::new(),
+            estimators: NumberMap::default(),
             margins: BTreeMap::new(),
             open: BTreeMap::new(),
             opened: 0,

@@ -108,6 +108,21 @@ def test_every_link_leads_to_something(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_what_a_link_to_source_names_is_defined_there_and_nowhere_else() -> None:
+    """A formula has one definition: `[`name()`](file.rs)` is a function of that file, and of no other of its crate."""
+    named = []
+    for page in PAGES:
+        for text, target in re.findall(r"\[([^\]]*)\]\(([^)#\s]+\.rs)\)", page.read_text()):
+            for name in re.findall(r"`(\w+)\(\)`", text):
+                defined = re.compile(rf"^pub(?:\([a-z]+\))? fn {name}\b", re.MULTILINE)
+                there = (page.parent / target).resolve()
+                crate = next(folder for folder in there.parents if (folder / "Cargo.toml").exists())
+                found = [file for file in crate.glob("src/**/*.rs") if defined.search(file.read_text())]
+                assert found == [there], f"{page.name}: {name}()"
+                named.append(name)
+    assert {"paper_rule", "digit_reversed", "of_the_others"} <= {*named}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_anchors_are_headings(page: Path) -> None:
     for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", page.read_text()):

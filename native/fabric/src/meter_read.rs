@@ -14,6 +14,15 @@ impl MeterRead {
     pub fn when(&self, lost_s: f64) -> Option<f64> {
         self.asked.map_or(self.next, |asked| Some(asked + lost_s))
     }
+
+    /// Asks for this read if it is time to. Returns true if so.
+    pub fn ask(&mut self, lost_s: f64, now: f64) -> bool {
+        let is_due = self.when(lost_s).is_some_and(|when| when <= now);
+        if is_due {
+            self.asked = Some(now);
+        }
+        is_due
+    }
 }
 
 /// Returns the earliest of `times`.

@@ -230,13 +230,8 @@ impl ModeMonitor {
 
     /// Returns the leaves whose meter is to be read now, ascending; each is named once per read.
     pub fn due(&mut self, now: f64) -> Vec<u64> {
-        let is_due = |read: &MeterRead| read.when(READ_LOST_S).is_some_and(|when| when <= now);
-        let mut due = Vec::new();
-        for (leaf, state) in self.leaves.iter_mut().filter(|(_, state)| is_due(&state.read)) {
-            state.read.asked = Some(now);
-            due.push(*leaf);
-        }
-        due
+        let reads = self.leaves.iter_mut().map(|(&leaf, state)| (leaf, &mut state.read));
+        reads.filter_map(|(leaf, read)| read.ask(READ_LOST_S, now).then_some(leaf)).collect()
     }
 
     /// Returns when [`due`](Self::due) next names a leaf, in seconds; `None` while all are OFF.

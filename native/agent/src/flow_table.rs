@@ -137,15 +137,25 @@ impl<K: Copy + Eq + Hash, F: Flow> FlowTable<K, F> {
 
     /// Drops and returns a flow; what was counted of it is kept for the next report.
     pub fn end(&mut self, key: &K) -> Option<F> {
-        let place = self.places.remove(key)?;
-        self.unlink(place);
-        let slot = self.slots[place as usize].take()?;
-        self.free.push(place);
-        if let Some(record) = slot.flow.record() {
+        let flow = self.take(key)?;
+        if let Some(record) = flow.record() {
             if self.finished.len() >= MAX_FINISHED {
                 self.finished.pop_front();
             }
             self.finished.push_back(record);
+        }
+        Some(flow)
+    }
+
+    /// Drops and returns a flow, which is in no report; a table that is empty then takes no room for flows.
+    pub fn take(&mut self, key: &K) -> Option<F> {
+        let place = self.places.remove(key)?;
+        self.unlink(place);
+        let slot = self.slots[place as usize].take()?;
+        if self.places.is_empty() {
+            (self.slots, self.free) = (Vec::new(), Vec::new());
+        } else {
+            self.free.push(place);
         }
         Some(slot.flow)
     }
@@ -315,6 +325,13 @@ mod tests {
                     0 => {
                         assert_eq!(table.end(&key).is_some(), list.contains(&key));
                         list.retain(|&known| known != key);
+                    }
+                    2 if step % 5 == 0 => {
+                        let taken = table.take(&key);
+                        assert_eq!(taken.is_some(), list.contains(&key));
+                        sent -= taken.map_or(0, |flow| flow.packets); // in no report
+                        list.retain(|&known| known != key);
+                        assert!(!table.is_empty() || table.slots.capacity() + table.free.capacity() == 0);
                     }
                     1 if step % 7 == 0 => {
                         reported += table.report(true).iter().map(|&(_, packets)| packets).sum::<u64>();

@@ -210,9 +210,9 @@ impl<P: Packet> Receiver<P> {
         }
     }
 
-    /// Forgets a peer's flow that is over, with what is held of it, and returns it.
+    /// Forgets a peer's flow that is over, with what is held of it, and returns it: it is in no report.
     pub fn end(&mut self, peer: &mut Peer<P>, name: u32) -> Option<ReceiveFlow<P>> {
-        let flow = peer.flows.end(&name)?;
+        let flow = peer.flows.take(&name)?;
         peer.budget.gone(&flow);
         if let Some(place) = flow.holding {
             self.holding.remove(&place);

@@ -226,9 +226,9 @@ impl<P: Packets> Sender<P> {
         self.wrapping.leave(peer, leaving, now);
     }
 
-    /// Forgets a flow that is over, and returns it.
+    /// Forgets a flow that is over, and returns it: it is in no report.
     pub fn end(&mut self, key: &FlowKey) -> Option<SendFlow<P>> {
-        let flow = self.flows.end(key)?;
+        let flow = self.flows.take(key)?;
         if let Some(open) = flow.coded.as_ref().and_then(|coded| coded.open) {
             self.open.remove(&open);
         }

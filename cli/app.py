@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -49,14 +50,20 @@ _ROOT: Final = Path(__file__).resolve().parents[1]
 
 
 class Commands(click.Group):
-    """Finds commands by name in `COMMANDS`, and says what was meant when there is none."""
+    """Finds commands by name in `COMMANDS`, and says what was meant when there is none.
+
+    The wheel of what simulates (setup/simulator) has the modules of some.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [name for name, module in COMMANDS.items() if find_spec(module) is not None]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             ctx.fail(f"command {cmd_name!r} is not known{did_you_mean(cmd_name, COMMANDS)}")
+        if find_spec(COMMANDS[cmd_name]) is None:
+            here = ", ".join(self.list_commands(ctx))
+            ctx.fail(f"{cmd_name!r} is not in this installation, which has {here}: use a checkout of Capstan")
         command: click.Command = getattr(
             importlib.import_module(COMMANDS[cmd_name]), f"{cmd_name.replace('-', '_')}_command"
         )

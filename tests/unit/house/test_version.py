@@ -13,7 +13,9 @@ from protocol.version import VERSION
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.parametrize("file", ["pyproject.toml", "capstan_client/pyproject.toml"])
+@pytest.mark.parametrize(
+    "file", ["pyproject.toml", "capstan_client/pyproject.toml", "setup/simulator/pyproject.toml"]
+)
 def test_python_packages_have_the_version(file: str) -> None:
     assert tomllib.loads((ROOT / file).read_text())["project"]["version"] == VERSION
 

@@ -1,0 +1,90 @@
+"""Builds the wheel of what simulates (PEP 517): the native kernels' wheel, by maturin, with the rooms beside them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import tomllib
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+HERE: Final = Path(__file__).resolve().parent
+ROOT: Final = HERE.parents[1]
+KINDS: Final = frozenset({".py", ".typed", ".yaml", ".json", ".csv", ".mako"})
+"""Of files that rooms read at run time."""
+
+
+def build_wheel(
+    wheel_directory: str,
+    config_settings: Mapping[str, Any] | None = None,
+    metadata_directory: str | None = None,
+) -> str:
+    """Build the kernels and return the name of the wheel that has them and the rooms, in `wheel_directory`."""
+    import maturin  # of the build's own environment
+
+    before = Path.cwd()
+    with TemporaryDirectory() as built:
+        os.chdir(ROOT / "native")
+        try:
+            native = maturin.build_wheel(built, config_settings)
+        finally:
+            os.chdir(before)
+        return with_rooms(Path(built) / native, Path(wheel_directory))
+
+
+def with_rooms(native: Path, directory: Path) -> str:
+    """Write the wheel that has a native wheel's kernels and the rooms of this checkout; return its name."""
+    document = tomllib.loads((HERE / "pyproject.toml").read_text())
+    project, rooms = document["project"], document["tool"]["capstan"]
+    distribution = f"{project['name'].replace('-', '_')}-{project['version']}"
+    info = f"{distribution}.dist-info"
+    name = "-".join((distribution, *native.stem.split("-")[-3:])) + ".whl"
+    with zipfile.ZipFile(native) as kernels:
+        # maturin lays the library beside its type stubs, which would hide it as a package without code
+        (library,) = (entry for entry in kernels.namelist() if entry.endswith((".so", ".pyd")))
+        entries = {library.rpartition("/")[2]: kernels.read(library)}
+        (tags,) = (entry for entry in kernels.namelist() if entry.endswith(".dist-info/WHEEL"))
+        entries[f"{info}/WHEEL"] = kernels.read(tags)
+    entries |= {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in _files(rooms)}
+    scripts = "".join(f"{script} = {target}\n" for script, target in project["scripts"].items())
+    entries[f"{info}/entry_points.txt"] = f"[console_scripts]\n{scripts}".encode()
+    entries[f"{info}/METADATA"] = _metadata(project).encode()
+    record = "".join(f"{entry},{_digest(content)},{len(content)}\n" for entry, content in entries.items())
+    entries[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
+    with zipfile.ZipFile(directory / name, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for entry, content in entries.items():
+            wheel.writestr(zipfile.ZipInfo(entry, (2020, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED)
+    return name
+
+
+def _files(tool: Mapping[str, Any]) -> Iterator[Path]:
+    """Yield the files of the rooms, and of the commands those that simulate."""
+    commands = ROOT / "cli" / "commands"
+    for room in tool["rooms"]:
+        for path in sorted((ROOT / room).rglob("*")):
+            left_out = path.parent == commands and path.stem not in {"__init__", *tool["commands"]}
+            if path.suffix in KINDS and "__pycache__" not in path.parts and not left_out:
+                yield path
+
+
+def _metadata(project: Mapping[str, Any]) -> str:
+    """Return the core metadata (PEP 566) of a project table."""
+    lines = [
+        "Metadata-Version: 2.1",
+        f"Name: {project['name']}",
+        f"Version: {project['version']}",
+        f"Summary: {project['description']}",
+        f"License: {project['license']}",
+        f"Requires-Python: {project['requires-python']}",
+        *(f"Requires-Dist: {requirement}" for requirement in project["dependencies"]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _digest(content: bytes) -> str:
+    """Return a digest as RECORD has it (PEP 427)."""
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()

@@ -1,0 +1,109 @@
+"""The wheel of what simulates, in an environment that has nothing else of ours."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import capstan_native
+import pytest
+
+from protocol.version import VERSION
+
+ROOT = Path(__file__).resolve().parents[3]
+HERE = ROOT / "setup" / "simulator"
+OTHERS = Path(capstan_native.__file__).parent
+"""Packages that are not ours."""
+
+
+def backend() -> ModuleType:
+    found = importlib.util.spec_from_file_location("simulator_wheel", HERE / "backend.py")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the programs of an environment with the wheel, its kernels those of this one."""
+    directory = tmp_path_factory.mktemp("wheel")
+    native = directory / "capstan_native-0.1.0-cp311-abi3-linux_x86_64.whl"
+    with zipfile.ZipFile(native, "w") as kernels:
+        kernels.write(str(capstan_native.__file__), "capstan_native/capstan_native.abi3.so")
+        kernels.writestr("capstan_native/__init__.pyi", "")
+        tags = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: false\nTag: cp311-abi3-linux_x86_64\n"
+        kernels.writestr("capstan_native-0.1.0.dist-info/WHEEL", tags)
+    name = backend().with_rooms(native, directory)
+    assert name == f"capstan_simulator-{VERSION}-cp311-abi3-linux_x86_64.whl"
+    with zipfile.ZipFile(directory / name) as wheel:
+        files = wheel.namelist()
+        packages = directory / "packages"
+        wheel.extractall(packages)
+    assert len(files) == len(set(files))
+    environment = directory / "environment"
+    venv.create(environment, with_pip=False)
+    (site,) = environment.glob("lib/python*/site-packages")
+    # Our own rooms are no packages of OTHERS: a module that the wheel lacks is missing.
+    (site / "wheel.pth").write_text(f"{packages}\n{OTHERS}\n")
+    return environment / "bin" / "python"
+
+
+def capstan(python: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(python), "-P", "-m", "cli", *arguments]
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(command, cwd=cwd, env=plain, capture_output=True, text=True, check=False)
+
+
+def test_it_simulates_a_small_spec_and_keeps_the_result(installed: Path, tmp_path: Path) -> None:
+    done = capstan(installed, "simulate", "small", "--scheme", "tpfs", "--json", "result.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "result.json").read_text())["kind"] == "simulation"
+    (result,) = (tmp_path / "results").glob("small-*")
+    written = capstan(installed, "report", str(result), cwd=tmp_path)
+    assert written.returncode == 0, written.stderr
+    assert (result / "report.html").exists()
+
+
+def test_it_offers_the_commands_that_it_has(installed: Path, tmp_path: Path) -> None:
+    listed = capstan(installed, "--help", cwd=tmp_path).stdout
+    assert "simulate" in listed
+    assert "lab-check" not in listed
+    refused = capstan(installed, "run", "small", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "'run' is not in this installation" in refused.stderr
+
+
+def test_it_asks_for_nothing_that_a_checkout_does_not() -> None:
+    of_wheel = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+    of_checkout = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert set(of_wheel["dependencies"]) < set(of_checkout["dependencies"])
+    assert of_wheel["requires-python"] == of_checkout["requires-python"]
+
+
+def test_its_record_has_every_file_with_its_digest(installed: Path) -> None:
+    packages = installed.parents[2] / "packages"
+    (record,) = packages.glob("*.dist-info/RECORD")
+    rows = [line.split(",") for line in record.read_text().splitlines()]
+    files = {path.relative_to(packages).as_posix() for path in packages.rglob("*") if path.is_file()}
+    assert {name for name, _, _ in rows} == {name for name in files if "__pycache__" not in name}
+    for name, digest, size in rows:
+        if name != record.relative_to(packages).as_posix():
+            content = (packages / name).read_bytes()
+            assert (digest, int(size)) == (backend()._digest(content), len(content))
+
+
+def test_the_programs_of_this_environment_are_not_the_wheels(installed: Path) -> None:
+    code = "import capstan_native, simulation; print(capstan_native.__file__, simulation.__file__)"
+    found = subprocess.run([installed, "-P", "-c", code], capture_output=True, text=True, check=True).stdout
+    assert found.count("/packages/") == 2
+    assert str(Path(sys.prefix)) not in found

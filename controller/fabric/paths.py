@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from controller.fabric.graph import Adjacency, Hop, Wiring, adjacency
 
@@ -22,18 +22,35 @@ class Routing:
     ``tiers[dpid]``: links to the nearest leaf, 0 for a leaf; switches that reach none have no entry.
     ``below[dpid]``: the leaves under a switch, going down all the way.
     ``transit_leaves``: leaves that carry packets of others, because there is no other path.
+    ``carriers``: switches that paths between leaves pass on their way, or would if all switches were usable.
     """
 
     next_hops: Mapping[int, Mapping[int, tuple[Hop, ...]]] = field(default_factory=dict)
     tiers: Mapping[int, int] = field(default_factory=dict)
     below: Mapping[int, frozenset[int]] = field(default_factory=dict)
     transit_leaves: frozenset[int] = frozenset()
+    carriers: frozenset[int] = frozenset()
 
     def turns(self, dpid: int, leaf: int) -> bool:
         """Return whether packets to *leaf* go down from *dpid*, so that their path turned there at the latest."""
         hops = self.next_hops.get(dpid, {}).get(leaf, ())
         own = self.tiers.get(dpid, 0)
         return bool(hops) and all(self.tiers.get(hop.to, own) < own for hop in hops)
+
+    def passed(self) -> frozenset[int]:
+        """Return the switches that paths between leaves pass on their way."""
+        leaves = [dpid for dpid, tier in self.tiers.items() if tier == 0]
+        carriers: set[int] = set()
+        for to in leaves:
+            passed: set[int] = set()
+            todo = [dpid for dpid in leaves if dpid != to]
+            while todo:
+                ways = self.next_hops.get(todo.pop(), {}).get(to, ())
+                further = {hop.to for hop in ways if hop.to != to} - passed
+                passed |= further
+                todo += further
+            carriers |= passed
+        return frozenset(carriers)
 
     def paths(self, source: int, destination: int) -> Iterator[tuple[tuple[int, Hop], ...]]:
         """Yield every shortest path between two leaves as (switch, its way out) pairs; nothing if there is none."""
@@ -47,6 +64,15 @@ class Routing:
 
 def compute_routing(wiring: Wiring) -> Routing:
     """Return the tiers and next hops towards every leaf."""
+    routing = _compute(wiring)
+    carriers = routing.passed()
+    linked = frozenset(end.dpid for link in wiring.up for end in link)
+    if not linked <= wiring.usable | wiring.leaves:
+        carriers |= _compute(replace(wiring, usable=linked)).passed()
+    return replace(routing, carriers=carriers)
+
+
+def _compute(wiring: Wiring) -> Routing:
     tiers = _tiers(adjacency(wiring.known), wiring.leaves)
     up = adjacency(wiring.up)
     switches = frozenset(up) | wiring.leaves

@@ -188,8 +188,7 @@ def _remote_flow(host: RemoteHost) -> FlowRule:
 def class_flows(view: SwitchView, scheme: Scheme | None, mode: Mode) -> tuple[FlowRule, ...]:
     """Return which kind of group serves each class; everything that depends on scheme and mode."""
     flows = [FlowRule(Table.CLASS, 0, Match(), goto=Table.CHOOSE, cookie=Rule.CLASS)]
-    if view.leaf:
-        flows += _guards(view)
+    flows += _guards(view)
     if view.leaf or view.chooses:
         flows += [
             _class_flow(TrafficClass.SHORT, view, scheme, mode),
@@ -228,7 +227,7 @@ def _group_kind(kind: TrafficClass, scheme: Scheme | None, mode: Mode) -> GroupK
 
 
 def _guards(view: SwitchView) -> Iterable[FlowRule]:
-    """Return what a leaf does not pass on: packets that came down to it, and agents' datagrams with a forged stamp."""
+    """Return what is not passed on: packets that came down to a leaf, and agents' datagrams with a forged stamp."""
     for port in view.guarded:
         yield FlowRule(Table.CLASS, 100, Match(in_port=port), cookie=Rule.GUARD)
     for port in sorted({host.port for host in view.local}):

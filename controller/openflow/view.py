@@ -42,8 +42,8 @@ class Towards:
 class SwitchView:
     """All that one switch's state depends on, besides scheme and mode.
 
-    ``guarded``: ports from which only packets for own hosts are taken: a leaf's uplinks, unless the leaf has to carry
-    others' packets. ``ports``: all of its ports.
+    ``guarded``: ports from which only packets for own hosts are taken: the uplinks of a leaf, and of a
+    switch that no path passes, unless it has to carry others' packets. ``ports``: all of its ports.
     """
 
     dpid: int

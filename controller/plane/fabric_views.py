@@ -13,7 +13,11 @@ from controller.openflow.view import LocalHost, RemoteHost, SwitchView, Towards
 
 
 class FabricViews:
-    """The views of all switches at one moment."""
+    """The views of all switches at one moment.
+
+    What no path passes, such as a leaf whose last host has moved, passes nothing on: until all others have been updated
+    they may send it packets, which could come back.
+    """
 
     def __init__(
         self,
@@ -54,7 +58,7 @@ class FabricViews:
             )
             for to, hops in sorted(routing.next_hops.get(dpid, {}).items())
         )
-        guards = leaf and dpid not in routing.transit_leaves
+        guards = dpid not in (routing.transit_leaves if leaf else routing.carriers)
         return SwitchView(
             dpid,
             leaf,

@@ -14,16 +14,19 @@ import numpy as np
 from controller.agents.membership import Member
 from host_agent.core import AgentCore
 from host_agent.wire import Outgoing
-from protocol.control import Directory, FrameReader, Paths, SetPolicy
+from protocol.admission import Finished, Grant, Request, Stop
+from protocol.control import Directory, FlowTypes, FrameReader, Paths, SetPolicy
 from protocol.policy import Policy
 from tests.unit.fabric_shapes import SimHost
-from tests.unit.inner_packets import UDP, packed, udp
+from tests.unit.inner_packets import TCP, UDP, packed, tcp, udp
 from tests.world.clock import Channel, Clock
 
 CHANNEL_S: Final = 0.001
 """Of a message between an agent and the controller, on average."""
 MTU: Final = 1426
 NUMBER_BYTES: Final = 8
+HEADERS: Final = {UDP: 28, TCP: 40}
+"""Bytes before a packet's payload, by protocol."""
 
 
 @dataclass(eq=False)
@@ -91,7 +94,10 @@ class Host:
     policy_version: int = 0
     peers: frozenset[tuple[str, int]] = frozenset()
     paths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    flow_types: FlowTypes | None = None
     problems: list[str] = field(default_factory=list)
+    moved: bool = False
+    """It is at another port than at first, and not everything may know that yet."""
     timer: float = float("inf")
     """When the core wants to be called, on the world's clock."""
     touched: bool = False
@@ -109,7 +115,7 @@ class Host:
         """The agent's process begins (again)."""
         self.session_number = self.rng.randrange(1 << 32)
         self._offset = self.rng.choice((0.0, -999.0, 1e6, self.rng.random() * 1e5))
-        self.policy_version, self.peers, self.paths = 0, frozenset(), {}
+        self.policy_version, self.peers, self.paths, self.flow_types = 0, frozenset(), {}, None
         self._reader = FrameReader()
         self._held_up.clear()
         self.stalled_until = 0.0
@@ -134,6 +140,16 @@ class Host:
 
     # What the controller says
 
+    def welcomed(self, session: Session) -> None:
+        """The controller has let the agent in: it listens."""
+        if self.session is session and self.core is not None:
+            self.core.gate.connected(self._now())
+            self._touched()
+
+    def questions(self) -> list[Request | Finished]:
+        """Return what the agent asks the controller now."""
+        return [] if self.core is None else self.core.gate.messages_to_send(self._now(), lambda flow: None)
+
     def obey(self, session: Session, frame: bytes) -> None:
         """A frame of the channel; what the agent's shell does with it."""
         if self.session is not session or self.core is None:
@@ -148,6 +164,11 @@ class Host:
                 case Directory(peers):
                     self.core.set_directory(peers, self._now())
                     self.peers = frozenset((peer.host, peer.session) for peer in peers)
+                case FlowTypes():
+                    self.core.set_flow_types(message)
+                    self.flow_types = message
+                case Grant() | Stop():
+                    self.core.gate.decided(message, self._now())
                 case Paths(paths, by_class):
                     self.core.set_paths(paths, by_class)
                     self.paths = paths
@@ -165,6 +186,20 @@ class Host:
         payload = number.to_bytes(NUMBER_BYTES, "big") + bytes(max(0, size - NUMBER_BYTES))
         packet = udp(payload, self.overlay, target.overlay, ports=ports)
         self.sent[number] = Sent(packet, target.name, self.clock.now)
+        self.core.packet_from_host(packet, self._now())
+        self._touched()
+
+    def send_tcp(self, target: Host, size: int, ports: tuple[int, int], sequence: int, flags: int) -> None:
+        """A TCP connection of this host sends a segment; with *size* 0 it begins or ends."""
+        if self.core is None:
+            return
+        payload = b""
+        if size:
+            number = len(self.sent)
+            payload = number.to_bytes(NUMBER_BYTES, "big") + bytes(max(0, size - NUMBER_BYTES))
+        packet = tcp(payload, self.overlay, target.overlay, ports=ports, sequence=sequence, flags=flags)
+        if size:
+            self.sent[number] = Sent(packet, target.name, self.clock.now)
         self.core.packet_from_host(packet, self._now())
         self._touched()
 
@@ -203,9 +238,10 @@ class Host:
         if self.core is None:
             return
         for packet in self.core.packets_to_deliver():
-            if packet[0] >> 4 != 4 or packet[9] != UDP:
-                continue  # an ICMP error for what could not be sent
-            number = int.from_bytes(packet[28 : 28 + NUMBER_BYTES], "big")
+            if packet[0] >> 4 != 4 or packet[9] not in HEADERS or len(packet) == HEADERS[packet[9]]:
+                continue  # an ICMP error for what could not be sent, or the end of a TCP connection
+            begin = HEADERS[packet[9]]
+            number = int.from_bytes(packet[begin : begin + NUMBER_BYTES], "big")
             sent = self.sent.get(number)
             if sent is None or sent.data != packet:
                 raise WrongDeliveryError(f"{self.name} got a packet that was never sent: {packet[:48].hex()}")

@@ -21,11 +21,26 @@ from controller.control_plane import ControlPlane
 from controller.fabric.graph import PortRef
 from controller.openflow.errors import SwitchError
 from controller.openflow.refusals import Refusals
-from controller.plane.effects import Effects, Event, Held, HostSeen, MeterReading, PathsChanged, Port
+from controller.plane.effects import (
+    Effects,
+    Event,
+    Held,
+    HostLinkChanged,
+    HostSeen,
+    LinkDown,
+    LinkUp,
+    MeterReading,
+    PathsChanged,
+    Port,
+    SwitchDown,
+    SwitchUp,
+)
 from controller.schemes.current import CurrentScheme, SchemeFile
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import Scheme
-from protocol.control import Directory, Paths, SetPolicy, encode
+from protocol.admission import Finished, Grant, Request, Stop
+from protocol.control import Directory, FlowTypes, Paths, SetPolicy, encode
+from tests.world.admission import Admission
 from tests.world.agents import Host, Session
 from tests.world.clock import Clock
 from tests.world.switches import Daemon, Link
@@ -68,6 +83,9 @@ class Controller:
         self.current = self.scheme_file.read() or CurrentScheme(initial, initial.name, {}, PACKET_TIME_S, 1)
         self.membership = Membership(read_members(self.members_file), clock.now, GRACE_S)
         self.places = Places()
+        self.flow_types: FlowTypes | None = None
+        """The last ones under the policy in force."""
+        self.admission = Admission(clock, self._later, self.plane.snapshot, self._decide)
         self._spreading = False
         self._set_scheme()
         for member in self.membership.members():
@@ -105,6 +123,9 @@ class Controller:
 
     def tick(self) -> None:
         self.do(self.plane.tick(self._clock.now))
+
+    def _later(self, seconds: float, work: Callable[[], None]) -> None:
+        self._clock.after(seconds, lambda: self.enter(work))
 
     def _go_on(self) -> None:
         held_up, self._held_up = self._held_up, []
@@ -206,6 +227,8 @@ class Controller:
                 self._set_paths(_key(event.leaf), Paths(leaves, dict(event.by_class)))
             elif isinstance(event, HostSeen):
                 self._set_leaf(event.ipv4, _key(event.place.dpid))
+            if isinstance(event, LinkUp | LinkDown | SwitchUp | SwitchDown | HostSeen | HostLinkChanged):
+                self._later(0.0, self.admission.wake)
 
     # Agents
 
@@ -220,18 +243,33 @@ class Controller:
             raise AssertionError(f"an honest agent is refused: {error}") from error
         assert not displaced, "no two hosts share an address"
         old = self.sessions.get(host.name)
+        self.sessions[host.name] = session
         if old is not None:
             old.close()
-        self.sessions[host.name] = session
+            self.admission.gone(host.name)
         session.open = True
+        session.to_agent.send(partial(host.welcomed, session))
         session.put_newest("directory", self._directory_frame(), host)
         session.put_newest("policy", self._policy_frame(), host)
+        if self.flow_types is not None:
+            session.put_newest("flow-types", encode(self.flow_types), host)
         frame = self.places.paths_frame(host.place.ipv4)
         if frame is not None:
             session.put_newest("paths", frame, host)
         self._joined(member)
+        self.admission.wake()
         self._spread()
         self._plan_expiry()
+
+    def asked(self, session: Session, message: Request | Finished) -> None:
+        """An agent has a flow to send, or has sent it."""
+        if self.sessions.get(session.host) is session:
+            self.admission.receive(session.host, message)
+
+    def _decide(self, host: str, decision: Grant | Stop) -> None:
+        session = self.sessions.get(host)
+        if session is not None:
+            session.to_agent.send(partial(self._hosts[host].obey, session, encode(decision)))
 
     def agent_lost(self, session: Session) -> None:
         """A channel has ended."""
@@ -239,6 +277,7 @@ class Controller:
             session.close()
             del self.sessions[session.host]
             self.membership.disconnect(session.host, self._clock.now)
+            self.admission.gone(session.host)
             self._plan_expiry()
 
     def _joined(self, member: Member) -> None:
@@ -300,6 +339,7 @@ class Controller:
     def change_scheme(self, scheme: Scheme) -> None:
         """Switch the fabric over, in the steps of `RunningController.set_scheme`. Raises OSError; the old one stays."""
         self.current = self.write_scheme(scheme)
+        self.flow_types = None
         frame = self._policy_frame()
         for host, session in self._located():
             session.put_newest("policy", frame, host)
@@ -311,7 +351,15 @@ class Controller:
         self.scheme_file.write(current)
         return current
 
+    def set_flow_types(self, types: FlowTypes) -> None:
+        """Have agents act on types that were learnt under a policy, if it is in force."""
+        if types.version == self.current.version:
+            self.flow_types = types
+            for host, session in self._located():
+                session.put_newest("flow-types", encode(types), host)
+
     def _set_scheme(self) -> None:
+        self.admission.set_rule(self.current.scheme.admission)
         self.do(self.plane.set_scheme(self.current.scheme, self.current.packet_time_s, self._clock.now))
 
     def _policy_frame(self) -> bytes:

@@ -11,11 +11,17 @@ from typing import Final
 
 from controller.fabric.graph import PortRef
 from controller.schemes.scheme import Scheme
+from protocol.control import FlowTypes
+from protocol.priority import TypePriority
 from tests.world.agents import Host
 from tests.world.switches import Habits
 from tests.world.world import Weather, World
 
 FIRST_PORT: Final = 5000
+CONNECTIONS: Final = 20_000
+"""Their first source port."""
+SEGMENT: Final = 1300
+SYN, ACK, FIN = 2, 16, 1
 
 
 class Faults:
@@ -45,6 +51,9 @@ class Faults:
             (3, self._scheme),
             (2, self._weather),
             (4, self._packets),
+            (2, self._move_host),
+            (4, self._connection),
+            (2, self._flow_types),
         )
 
     def next(self) -> None:
@@ -69,7 +78,8 @@ class Faults:
             if not daemon.reachable:
                 world.reach_switch(dpid, True)
             for number in sorted(daemon.tables.down):
-                world.set_port(PortRef(dpid, number), True)
+                if PortRef(dpid, number) not in world.dark:
+                    world.set_port(PortRef(dpid, number), True)
         for name, host in world.hosts.items():
             if host.core is None:
                 world.start_agent(name)
@@ -240,6 +250,54 @@ class Faults:
         """Packets of one flow, evenly."""
         for number in range(count):
             self._world.clock.after(gap * number, lambda: source.send(target, size, (flow, flow + 1000)))
+
+    def _move_host(self) -> str:
+        host, free = self._a_host(), self._world.free_ports()
+        if not free:
+            return "no host has a port to move to"
+        before, to = host.place.place, self._rng.choice(free)
+        lit = self._rng.random() < 0.3
+        self._world.move_host(host.name, to, lit)
+        return f"{host.name} moves from {_end(before)}, which {'stays up' if lit else 'goes dark'}, to {_end(to)}"
+
+    def _connection(self) -> str:
+        """A TCP connection that sends much: it asks where the scheme has flows ask."""
+        source, target = self._rng.choice(self._world.watch.pairs)
+        port, count = CONNECTIONS + self._rng.randrange(4), self._rng.randint(1, 80)
+        gap, ends = self._rng.choice((0.0002, 0.005)), self._rng.random() < 0.7
+        self.connection(source, target, port, count, gap, ends)
+        return (
+            f"{source.name} sends {count} segments to {target.name} by TCP, every {gap} s, "
+            f"{'to the end' if ends else 'without an end'}"
+        )
+
+    def connection(
+        self, source: Host, target: Host, port: int, count: int, gap: float, ends: bool = True
+    ) -> None:
+        """Segments of one connection, evenly."""
+        clock, ports = self._world.clock, (port, port + 1000)
+        source.send_tcp(target, 0, ports, 1000, SYN)
+        for number in range(count):
+            at = 1001 + number * SEGMENT
+            clock.after(
+                gap * (number + 1),
+                partial(source.send_tcp, target, SEGMENT, ports, at, ACK),
+            )
+        if ends:
+            at = 1001 + count * SEGMENT
+            clock.after(gap * (count + 1), partial(source.send_tcp, target, 0, ports, at, FIN | ACK))
+
+    def _flow_types(self) -> str:
+        """Types that were learnt become known, under the policy in force or the one before."""
+        controller, rng = self._world.controller, self._rng
+        if controller is None or self._world.clock.now < controller.stalled_until:
+            return "no types are learnt"
+        version = controller.current.version - rng.choice((0, 0, 0, 1))
+        thresholds = tuple(sorted(rng.randrange(20_000) for _ in range(rng.randint(1, 7))))
+        values = tuple((str(FIRST_PORT + 1000 + number),) for number in range(rng.randint(0, 4)))
+        types = FlowTypes(version, ("destination_port",), (TypePriority(values, thresholds),))
+        controller.set_flow_types(types)
+        return f"types of flows for policy {version} of {controller.current.version}"
 
     def _a_host(self) -> Host:
         return self._rng.choice(list(self._world.hosts.values()))

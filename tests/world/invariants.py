@@ -73,8 +73,13 @@ class Watch:
             )
 
     def _came_out(self, source: Host, target: Host, way: Way) -> None:
-        if way.place is not None and way.place != target.place.place:
+        if way.place is not None and way.place != target.place.place and not target.moved:
             raise WrongDeliveryError(f"{source.name}'s packet to {target.name} comes out at {way.place}")
+
+    def settled(self) -> None:
+        """Hosts that have moved are known where they are: what comes out elsewhere is a defect from now on."""
+        for host in self._world.hosts.values():
+            host.moved = False
 
     def check_ways(self) -> None:
         """Every pair of hosts that links join by way of no other leaf is joined, whatever groups choose.
@@ -86,6 +91,8 @@ class Watch:
         for source, target in self.pairs:
             ends = (source.place.place.dpid, target.place.place.dpid)
             known = source.session is not None and target.session is not None
+            if source.moved or target.moved:
+                continue  # what it said of that may have been lost
             # What has neither registered nor said ARP since its leaf came up is not known.
             if not known or ends[1] not in self._reached(near, ends[0]):
                 continue
@@ -140,7 +147,13 @@ class Watch:
             return "the control plane is not ready"
         if sum(link.up for link in controller.plane.snapshot().links) < len(world.shape.links):
             return "links are not up"
+        for known in controller.plane.snapshot().hosts:
+            place = world.by_address[known.ipv4].place.place
+            if known.place != place:
+                return f"{known.ipv4} is at {place}, and known at {known.place}"
         for dpid, daemon in world.daemons.items():
+            if daemon.busy:
+                return f"switch {dpid:x} is working off what it was sent"
             if daemon.tables.state != controller.plane.wanted_state(dpid):
                 return f"switch {dpid:x} holds something else than it should"
         return self._unlike_agents() or self._unlike_files()
@@ -159,6 +172,9 @@ class Watch:
                 return f"the directory of {host.name} has {sorted(host.peers)}, not {sorted(everyone)}"
             if host.policy_version != controller.current.version:
                 return f"{host.name} acts on policy {host.policy_version}, not {controller.current.version}"
+            # Without any at the controller agents go on with those of the one before.
+            if controller.flow_types is not None and host.flow_types != controller.flow_types:
+                return f"{host.name} has types {host.flow_types}, not {controller.flow_types}"
             wanted = told[f"{host.place.place.dpid:016x}"]
             if dict(host.paths) != wanted:
                 return f"{host.name} has paths {dict(host.paths)}, not {wanted}"

@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Final
 
 from controller.openflow.refusals import HEAL_EVERY_S
+from controller.plane.takeover import TAKEOVER_LIMIT_S
 from controller.schemes import loader
 from controller.schemes.scheme import Scheme
 from tests.unit.fabric_shapes import Shape, fat_tree, leaf_spine
-from tests.world.faults import FIRST_PORT, Faults
+from tests.world.faults import CONNECTIONS, FIRST_PORT, Faults
 from tests.world.world import World
 
 SCHEMES: Final = (
     *("caps", "ecmp", "rps", "drb", "reps", "freeway", "htpc", "presto", "letflow", "plb", "tr"),
     *("caps-reps", "corrective", "rps-inorder", "repflow", "repsyn", "htpc-overdue"),
+    *("capton", "capton", "capton-caps", "capton-caps", "hyline", "tpfs", "caps-tpfs"),
 )
 QUIET_S: Final = 20.0
 """After the last fault: what stays broken then is known to be so. More than any silence that ends a connection."""
@@ -29,6 +31,8 @@ CONVERGED_S: Final = 2 * HEAL_EVERY_S + 15.0
 LOOK_S: Final = 0.5
 SETTLED_S: Final = 3.0
 PACKETS: Final = 3
+SEGMENTS: Final = 16
+"""More than leave without a grant."""
 STREAMS_S: Final = 1.2
 """The longest of the streams that began before."""
 
@@ -76,8 +80,12 @@ def run_seed(seed: int) -> Done:
 
 def _shape(rng: random.Random) -> Shape:
     if rng.random() < 0.02:
-        return fat_tree(4, 1)
-    return leaf_spine(rng.randint(2, 3), rng.randint(1, 3), rng.choice((1, 1, 2)))
+        shape = fat_tree(4, 1)
+    else:
+        shape = leaf_spine(rng.randint(2, 3), rng.randint(1, 3), rng.choice((1, 1, 2)))
+    for leaf in shape.leaves:
+        shape.ports[leaf] += 1  # for a host that moves
+    return shape
 
 
 def _run(world: World, faults: Faults, rng: random.Random) -> Done:
@@ -90,6 +98,7 @@ def _run(world: World, faults: Faults, rng: random.Random) -> Done:
         # What is broken for good stays so: paths that are known to be dead carry nothing.
         _end_what_passes(world)
         world.run(QUIET_S)
+        _wait_for_beginnings(world)
         world.watch.check_ways()
         _trouble(world, faults, rng)
     faults.mend_all()
@@ -98,6 +107,7 @@ def _run(world: World, faults: Faults, rng: random.Random) -> Done:
         if world.clock.now - began > CONVERGED_S:
             raise AssertionError(f"not converged after {CONVERGED_S:g} s: {what}")
         world.run(LOOK_S)
+    world.watch.settled()
     converged = world.clock.now - began
     _check_whole(world, faults)
     return Done(converged, len(world.sent), zlib.crc32(repr((world.clock.now, rng.getstate())).encode()))
@@ -130,6 +140,16 @@ def _end_what_passes(world: World) -> None:
             world.reach_agent(name, True)
 
 
+def _wait_for_beginnings(world: World) -> None:
+    """A switch that has refused something holds what it likes until it begins anew."""
+    began = world.clock.now
+    while world.controller is not None and world.controller.owes_a_beginning():
+        assert world.clock.now < began + HEAL_EVERY_S + SETTLED_S, "a switch has not begun anew"
+        world.run(LOOK_S)
+    if world.clock.now > began:
+        world.run(TAKEOVER_LIMIT_S + SETTLED_S)
+
+
 def _check_whole(world: World, faults: Faults) -> None:
     """Everything goes through, once, and nothing changes any more."""
     watch, controller = world.watch, world.controller
@@ -141,13 +161,18 @@ def _check_whole(world: World, faults: Faults) -> None:
     watch.quiet = True
     for source, target in watch.pairs:
         faults.stream(source, target, FIRST_PORT + 7, PACKETS, 0.003, 700)
+    large = SEGMENTS if controller.admission.rule is not None else 0
+    standing = len(controller.admission.standing())
+    for source, target in watch.pairs if large else ():
+        faults.connection(source, target, CONNECTIONS + 100, large, 0.003)
     world.run(SETTLED_S)
     watch.quiet = False
+    assert len(controller.admission.standing()) <= standing, controller.admission.standing()
     for number in range(first, len(world.sent)):
         sent = world.sent[number]
         came_out = sent.came_out[world.hosts[sent.target].session_number]
         assert came_out == 1, f"packet {number} to {sent.target} came out {came_out} times in {SETTLED_S:g} s"
-    assert len(world.sent) - first == PACKETS * len(watch.pairs)
+    assert len(world.sent) - first == (PACKETS + large) * len(watch.pairs)
     restless = [event for event in controller.events[seen:] if type(event).__name__ in RESTLESS]
     assert not restless, f"with nothing wrong: {restless[:3]}"
     assert not (what := watch.unlike()), what

@@ -87,6 +87,11 @@ class Daemon:
     _exact: bool = True
     """It holds what it was sent: then a change that does not fit is a defect of the controller."""
 
+    @property
+    def busy(self) -> bool:
+        """Whether it has yet to come to what it is sent now."""
+        return self._busy_until > self.clock.now
+
     def hello(self) -> Hello:
         """What the controller reads back when the switch connects."""
         return Hello(self.all_ports(), held_of(self.tables.state))

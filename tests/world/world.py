@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from controller.fabric.arp import REPLY, REQUEST, Arp, decode_arp
+from controller.fabric.arp import BROADCAST_MAC, NO_MAC, REPLY, REQUEST, Arp, decode_arp
 from controller.fabric.graph import Link as Cable
 from controller.fabric.graph import PortRef
 from controller.openflow.cookies import Rule, rule_of
@@ -49,9 +50,13 @@ class World:
     def __init__(self, shape: Shape, initial: Scheme, directory: Path, rng: random.Random) -> None:
         self.shape = shape
         self.rng = rng
+        self.dark = {PortRef(leaf, shape.ports[leaf]) for leaf in shape.leaves}
+        """Ports without a cable: one of each leaf's at first."""
         self.clock = Clock()
         self.weather = Weather()
         self.hardware = Hardware(shape.ports, shape.links)
+        for port in self.dark:
+            self.hardware.switches[port.dpid].down.add(port.port)
         self.sent: dict[int, Sent] = {}
         calls = Calls(
             self._frame_leaves,
@@ -105,6 +110,7 @@ class World:
         for host in self.hosts.values():
             if host.touched:
                 host.touched = False
+                self._carry_questions(host)
                 self._carry_datagrams(host)
                 host.collect()
 
@@ -200,6 +206,38 @@ class World:
         for end in cable:
             self.set_port(end, up)
 
+    # Hosts
+
+    def move_host(self, name: str, to: PortRef, old_port_up: bool) -> None:
+        """A host's cable is in another port, and its kernel says so by ARP, now and then for as long as the run lasts.
+
+        old_port_up: the port that it leaves keeps its light, as where another switch is in between.
+        """
+        host = self.hosts[name]
+        before = host.place.place
+        del self.at[before]
+        host.place = replace(host.place, place=to)
+        host.moved = True
+        self.at[to] = host
+        self.dark.discard(to)
+        if not old_port_up:
+            self.dark.add(before)
+            self.set_port(before, False)
+        self.set_port(to, True)
+        self._announce(host, to)
+
+    def free_ports(self) -> list[PortRef]:
+        """Return ports that a host's cable may go into."""
+        return sorted(self.dark)
+
+    def _announce(self, host: Host, place: PortRef) -> None:
+        if host.place.place != place:
+            return
+        here = host.place
+        frame = Arp(BROADCAST_MAC, here.mac, REQUEST, here.mac, here.ipv4, NO_MAC, here.ipv4).encode()
+        self.clock.after(WIRE_S, lambda: self.daemons[place.dpid].frame_in(place.port, frame))
+        self.clock.after(1.0 + 5.0 * self.rng.random(), lambda: self._announce(host, place))
+
     def _frame_leaves(self, sender: PortRef, frame: bytes) -> None:
         if not self.hardware.passes(sender):
             return
@@ -265,6 +303,17 @@ class World:
         session = host.session = Session(name, down, up)
         host.new_channel()
         session.to_controller.send(lambda: controller.enter(lambda: controller.agent_came(host, session)))
+
+    def _carry_questions(self, host: Host) -> None:
+        for message in host.questions():
+            session = host.session
+            if session is not None and session.open:
+                session.to_controller.send(
+                    partial(
+                        self._for_controller,
+                        lambda one, session=session, message=message: one.asked(session, message),
+                    )
+                )
 
     # Datagrams
 

@@ -23,7 +23,7 @@ from controller.plane.effects import (
 )
 from protocol.underlay import TrafficClass
 from tests.unit.controller.plane.started_fabric import all_deliver, running, since
-from tests.unit.fabric_shapes import CAPS, KEY, SimHost, leaf_spine
+from tests.unit.fabric_shapes import CAPS, KEY, SimHost, datagram, leaf_spine
 from tests.unit.simulated_fabric import Simulation
 
 
@@ -163,6 +163,34 @@ def test_a_host_that_moves_is_followed(agents: bool, old: str) -> None:
     kind = TrafficClass.LONG if agents else TrafficClass.NONE
     assert sim.delivers(h1, moved, kind)
     assert sim.delivers(h3, moved, kind)
+
+
+def test_a_leaf_whose_last_host_has_moved_sends_nothing_back() -> None:
+    """Others send it that host's packets until they are updated, which a slow or lost switch may not be for long."""
+    sim = running(leaf_spine(3, 2, 1))
+    h1, h2, h3 = sim.shape.hosts
+    moved = elsewhere(sim, h2)
+    sim.run(1)
+    sim.apply_s[h3.place.dpid] = 1.0
+    ways = []
+
+    def look() -> None:
+        ways.append(
+            [
+                trace.place
+                for host in (h1, h3)
+                for trace in sim.fabric.traces(datagram(host, h2, TrafficClass.LONG), host.place)
+            ]
+        )
+
+    sim.after_update = look
+    sim.port(h2.place, up=False)
+    sim.arp(moved, h1.ipv4)
+    sim.run(3)
+    assert len(ways) > 3
+    assert {place for places in ways for place in places} <= {None, h2.place, moved.place}
+    assert sim.delivers(h1, moved)
+    assert sim.delivers(h3, moved)
 
 
 @pytest.mark.parametrize("agents", [True, False])

@@ -32,8 +32,8 @@ class RunOptions:
     """Where results of runs go, and what is called meanwhile.
 
     results: directory below which a result gets one of its own. database: SQLAlchemy URL; None: the file capstan.db in
-    `results`. path_policy, on_restart, queue, controller_options: as `Deployment` takes them. on_up: called when the fabric forwards; on_result:
-    with the fabric still up.
+    `results`. path_policy, on_restart, queue, controller_options: as `Deployment` takes them. on_up: called when the
+    fabric forwards; on_result: with the fabric still up.
     """
 
     results: Path

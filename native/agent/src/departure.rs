@@ -77,6 +77,37 @@ pub struct Departure<P> {
     pub content: Content<P>,
 }
 
+/// What the headers of a datagram say of what it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Its number.
+    pub number: u32,
+    /// When it left: microseconds of its sender's clock, modulo 2^32.
+    pub sent_us: u32,
+    /// Of what it carries.
+    pub class: TrafficClass,
+    /// Whether it is a source of a coding unit, or a repair.
+    pub coded: bool,
+    /// The flow's number; 0: of no flow.
+    pub flow: u32,
+    /// Of the packet, or of the first packet of the unit.
+    pub position: u32,
+}
+
+impl<P> Departure<P> {
+    /// Returns what the headers of one datagram say, the first being number 0.
+    pub fn head(&self, index: u32, is_repair: bool, position: u32) -> Head {
+        Head {
+            number: self.number.wrapping_add(index),
+            sent_us: self.sent_us,
+            class: self.class,
+            coded: self.coded || is_repair,
+            flow: self.flow,
+            position,
+        }
+    }
+}
+
 /// Returns a time as datagrams carry it: microseconds, modulo 2^32.
 pub fn microseconds(now: f64) -> u32 {
     (now * 1e6) as i64 as u32

@@ -6,7 +6,7 @@ use datapath::header::{Header, RepairHead, FEEDBACK, HEADER_BYTES, REPAIR, REPAI
 use datapath::mac::NumberedKey;
 
 use crate::coding::ClosedUnit;
-use crate::departure::{Content, Departure, UnderlayAddress};
+use crate::departure::{Content, Departure, Head, UnderlayAddress};
 use crate::host::bytes::{rows_of, Bytes, Rows};
 
 /// Set in a header's flags for a source of a coding unit, and for repairs.
@@ -60,16 +60,10 @@ struct Sealing<'a> {
 impl Sealing<'_> {
     fn push(&mut self, kind: u8, position: u32, body: Bytes) {
         let departure = self.departure;
-        let coded = departure.coded || kind == REPAIR;
-        let header = Header {
-            kind,
-            flags: departure.class as u8 | if coded { FLAG_CODED } else { 0 },
-            session: self.session,
-            number: departure.number.wrapping_add(self.sealed),
-            sent_us: departure.sent_us,
-            flow: departure.flow,
-            position,
-        };
+        let Head { number, sent_us, class, coded, flow, .. } =
+            departure.head(self.sealed, kind == REPAIR, position);
+        let flags = class as u8 | if coded { FLAG_CODED } else { 0 };
+        let header = Header { kind, flags, session: self.session, number, sent_us, flow, position };
         let outer = departure.outer;
         let ecn = if kind == SOURCE { outer.ecn } else { 0 };
         self.out.push(Datagram {

@@ -4,7 +4,7 @@ use coding::Code;
 use datapath::header::{Header, RepairHead, CLASS_MASK};
 
 use crate::class::TrafficClass;
-use crate::departure::UnderlayAddress;
+use crate::departure::{Head, UnderlayAddress};
 use crate::host::bytes::Bytes;
 use crate::host::datagrams::FLAG_CODED;
 use crate::peers::PeerId;
@@ -31,12 +31,14 @@ pub struct FromUnderlay<'a> {
 pub(super) fn incoming(from: PeerId, header: &Header, datagram: &FromUnderlay<'_>) -> Incoming {
     Incoming {
         from,
-        number: header.number,
-        sent_us: header.sent_us,
-        class: TrafficClass::of(header.flags & CLASS_MASK).unwrap_or(TrafficClass::None),
-        coded: header.flags & FLAG_CODED != 0,
-        flow: header.flow,
-        position: header.position,
+        head: Head {
+            number: header.number,
+            sent_us: header.sent_us,
+            class: TrafficClass::of(header.flags & CLASS_MASK).unwrap_or(TrafficClass::None),
+            coded: header.flags & FLAG_CODED != 0,
+            flow: header.flow,
+            position: header.position,
+        },
         stamp: if is_stamp(datagram.source_port) { datagram.source_port } else { 0 },
         ecn: datagram.tos & ECN,
     }

@@ -1,6 +1,6 @@
 //! What the headers of datagrams say.
 
-use crate::class::TrafficClass;
+use crate::departure::Head;
 use crate::peers::PeerId;
 use crate::receiving::Repair;
 
@@ -9,18 +9,8 @@ use crate::receiving::Repair;
 pub struct Incoming {
     /// Whose it is.
     pub from: PeerId,
-    /// Its number.
-    pub number: u32,
-    /// When it left: microseconds of its sender's clock, modulo 2^32.
-    pub sent_us: u32,
-    /// Of what it carries.
-    pub class: TrafficClass,
-    /// Whether it is a source of a coding unit.
-    pub coded: bool,
-    /// The flow's number.
-    pub flow: u32,
-    /// Of the packet, or of the first packet of the unit.
-    pub position: u32,
+    /// What its sender says of it.
+    pub head: Head,
     /// Stamp of the path that it took; 0: it crossed no top tier.
     pub stamp: u16,
     /// Congestion marks of its outer header.

@@ -7,7 +7,7 @@ use datapath::tunnel::{decapsulate, Decapsulated, NOT_ECT};
 
 use crate::class::TrafficClass;
 use crate::counts::{Count, Counts};
-use crate::departure::microseconds;
+use crate::departure::{microseconds, Head};
 use crate::flow_table::FlowId;
 use crate::packet::{Packet, Packets};
 use crate::peers::{Peer, PeerId, Peers};
@@ -63,8 +63,8 @@ impl<P: Packet> Receiver<P> {
         datagram: &Incoming,
         now: Seconds,
     ) {
-        let delay_us = microseconds(now).wrapping_sub(datagram.sent_us);
-        if peer.pending.receipts(datagram.number, &[datagram.stamp], delay_us) {
+        let delay_us = microseconds(now).wrapping_sub(datagram.head.sent_us);
+        if peer.pending.receipts(datagram.head.number, &[datagram.stamp], delay_us) {
             sender.send_feedback(peer, now);
         } else if self.next_feedback.is_none() {
             self.next_feedback = Some(now + self.policy.feedback_after_s);
@@ -84,7 +84,7 @@ impl<P: Packet> Receiver<P> {
         packet: P,
         now: Seconds,
     ) -> Result<(), Malformed> {
-        let &Incoming { class, coded, flow: name, position, stamp, .. } = datagram;
+        let (stamp, Head { class, coded, flow: name, position, .. }) = (datagram.stamp, datagram.head);
         let seen = packet.look()?;
         let id = self.flow_of(peer, datagram, &seen, now)?;
         let flow = &mut peer.flows[id];
@@ -109,7 +109,7 @@ impl<P: Packet> Receiver<P> {
         if let Some(acknowledged) = acknowledged {
             sender.acknowledged(peer.known.leaf, &flow.reverse, acknowledged, now);
         }
-        peer.progress.took(class, stamp, datagram.number, now);
+        peer.progress.took(class, stamp, datagram.head.number, now);
         if class == TrafficClass::Control {
             self.control(peer, id, datagram, (marked, &seen), now);
             self.keep_within_budget(peer, id);
@@ -125,7 +125,13 @@ impl<P: Packet> Receiver<P> {
         if let Some(packet) = for_decoder {
             decoder_of(peer, name, id).source(position, packet, now, &mut rebuilt);
         }
-        self.release(peer, id, Arrival { position, number: datagram.number, packet: marked }, datagram, now);
+        self.release(
+            peer,
+            id,
+            Arrival { position, number: datagram.head.number, packet: marked },
+            datagram,
+            now,
+        );
         self.recovered(peer, id, datagram, rebuilt, now);
         self.settle(peer, datagram, now);
         self.keep_within_budget(peer, id);
@@ -145,18 +151,18 @@ impl<P: Packet> Receiver<P> {
         repair: Repair<P::Symbol>,
         now: Seconds,
     ) {
-        let Some(id) = peer.flows.see(&datagram.flow) else {
-            let gone = peer.early.keep(datagram.flow, EarlyRepair { datagram, repair });
+        let Some(id) = peer.flows.see(&datagram.head.flow) else {
+            let gone = peer.early.keep(datagram.head.flow, EarlyRepair { datagram, repair });
             self.counts.add(Count::RepairsWithoutFlow, gone as u64);
             return;
         };
         self.counts.add(Count::RepairsReceived, 1);
         let flow = &mut peer.flows[id];
         flow.repairs += 1;
-        flow.took(datagram.class, datagram.stamp, now);
-        peer.progress.took(datagram.class, datagram.stamp, datagram.number, now);
+        flow.took(datagram.head.class, datagram.stamp, now);
+        peer.progress.took(datagram.head.class, datagram.stamp, datagram.head.number, now);
         let mut rebuilt = Vec::new();
-        decoder_of(peer, datagram.flow, id).repair(repair, now, &mut rebuilt);
+        decoder_of(peer, datagram.head.flow, id).repair(repair, now, &mut rebuilt);
         self.recovered(peer, id, &datagram, rebuilt, now);
         self.settle(peer, &datagram, now);
         self.keep_within_budget(peer, id);
@@ -239,7 +245,7 @@ impl<P: Packet> Receiver<P> {
         seen: &Seen,
         now: Seconds,
     ) -> Result<FlowId, Malformed> {
-        if let Some(id) = peer.flows.see(&datagram.flow) {
+        if let Some(id) = peer.flows.see(&datagram.head.flow) {
             if peer.flows[id].key == seen.flow {
                 return Ok(id);
             }
@@ -249,8 +255,8 @@ impl<P: Packet> Receiver<P> {
             let text = "addresses that are not this peer's and ours".to_owned();
             return Err(Malformed { reason: "inner_not_for_us", text });
         }
-        let first = if datagram.position < FIRST_POSITIONS { 0 } else { datagram.position };
-        let (id, gone) = peer.flows.put(datagram.flow, ReceiveFlow::new(seen.flow, first, now));
+        let first = if datagram.head.position < FIRST_POSITIONS { 0 } else { datagram.head.position };
+        let (id, gone) = peer.flows.put(datagram.head.flow, ReceiveFlow::new(seen.flow, first, now));
         if let Some(gone) = gone {
             peer.budget.gone(&gone);
             self.displaced(gone);
@@ -290,12 +296,12 @@ impl<P: Packet> Receiver<P> {
         now: Seconds,
     ) {
         let flow = &mut peer.flows[id];
-        if !seen.finishing || flow.release.next() == datagram.position {
+        if !seen.finishing || flow.release.next() == datagram.head.position {
             self.deliver.push(packet);
             return;
         }
         let timeout_s = self.policy.longest_hold_s(flow.class);
-        flow.release.follow(datagram.position, packet, timeout_s, now, &mut self.deliver);
+        flow.release.follow(datagram.head.position, packet, timeout_s, now, &mut self.deliver);
         if flow.release.deadline().is_some() {
             self.note_holding(peer, datagram.from, id);
         }
@@ -319,7 +325,7 @@ impl<P: Packet> Receiver<P> {
             flow.recovered += 1;
             peer.pending.recovered(1);
             self.counts.add(Count::PacketsRecovered, 1);
-            self.release(peer, id, Arrival { position, number: datagram.number, packet }, datagram, now);
+            self.release(peer, id, Arrival { position, number: datagram.head.number, packet }, datagram, now);
         }
     }
 
@@ -339,7 +345,7 @@ impl<P: Packet> Receiver<P> {
 
     /// Releases what waited for datagrams that are lost, now that a path of a peer has come further.
     fn settle(&mut self, peer: &mut Peer<P>, datagram: &Incoming, now: Seconds) {
-        let &Incoming { from, class, .. } = datagram;
+        let (from, class) = (datagram.from, datagram.head.class);
         let Hold::ByPaths { silence_s } = self.policy.holds[class.index()] else { return };
         let held = self.holding.values().filter(|&&(of, id)| of == from && peer.flows[id].class == class);
         let held: Vec<FlowId> = held.map(|&(_, id)| id).collect();

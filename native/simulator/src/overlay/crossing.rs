@@ -111,7 +111,7 @@ impl Simulation {
             let flow = of.filter(alive).map_or(NO_FLOW, |(place, _)| place);
             let packet = Packet {
                 flow,
-                number: datagram.number,
+                number: datagram.head.number,
                 bytes: datagram.bytes,
                 priority: if by_rank { datagram.rank() } else { u32::from(datagram.priority) },
                 destination: datagram.to,
@@ -157,13 +157,13 @@ impl Simulation {
             Carried::Repair { symbol, .. } => {
                 (PacketKind::Repair, symbol.packets.first().map_or(0, |first| first.number))
             }
-            Carried::Feedback(_) => (PacketKind::Feedback, datagram.number),
+            Carried::Feedback(_) => (PacketKind::Feedback, datagram.head.number),
         };
         Some(Recorded {
             flow: datagram.of_flow().map(|(_, row)| row),
             number,
             kind,
-            class: datagram.class,
+            class: datagram.head.class,
             bytes: datagram.bytes,
             source: datagram.from,
             destination: datagram.to,
@@ -299,7 +299,7 @@ impl Simulation {
             return NO_PATH;
         }
         let leaf = self.topology.leaf_of(datagram.from) as u16;
-        let (class, bytes) = (datagram.class, datagram.bytes);
+        let (class, bytes) = (datagram.head.class, datagram.bytes);
         let now = self.now as f64 / SECOND as f64 * overlay.settings.clock;
         overlay.controller.passed(leaf, class, bytes, (now, self.now));
         let on = overlay.controller.is_on(leaf);

@@ -1,7 +1,7 @@
 //! Datagrams between agents: what their headers say, and what is inside.
 
+use agent::departure::Head;
 use agent::receiving::UnitShape;
-use agent::TrafficClass;
 use datapath::feedback::Feedback;
 
 use super::inner::{Inner, Symbol};
@@ -19,12 +19,7 @@ pub enum Carried {
 pub struct Datagram {
     pub from: u32,
     pub to: u32,
-    pub number: u32,
-    pub sent_us: u32,
-    pub class: TrafficClass,
-    pub coded: bool,
-    pub flow: u32,
-    pub position: u32,
+    pub head: Head,
     /// Entropy value or path label.
     pub source_port: u16,
     /// Base port and flow key.

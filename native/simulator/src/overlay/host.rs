@@ -143,12 +143,12 @@ impl Host {
     ) {
         let from = self.peer(from);
         let peer = &mut self.peers[from];
-        if !peer.arrivals.accept(datagram.number, now) {
+        if !peer.arrivals.accept(datagram.head.number, now) {
             return;
         }
         let ecn = if congested { 0b11 } else { datagram.ecn };
-        let Datagram { number, sent_us, class, coded, flow, position, .. } = datagram;
-        let incoming = Incoming { from, number, sent_us, class, coded, flow, position, stamp, ecn };
+        let (head, position) = (datagram.head, datagram.head.position);
+        let incoming = Incoming { from, head, stamp, ecn };
         match datagram.carried {
             Carried::Feedback(feedback) => self.sender.feedback(peer, &feedback, now),
             Carried::Source(inner) => {
@@ -263,12 +263,7 @@ impl Leaving<'_> {
         self.out.push(Datagram {
             from: self.from,
             to: u32::from_be_bytes(departure.outer.address),
-            number: departure.number.wrapping_add(self.sealed),
-            sent_us: departure.sent_us,
-            class: departure.class,
-            coded: departure.coded || repair,
-            flow: departure.flow,
-            position,
+            head: departure.head(self.sealed, repair, position),
             source_port: departure.ports.get(self.sealed as usize).copied().unwrap_or_default(),
             destination_port: departure.outer.port,
             priority: departure.outer.tos >> 2 & 7,

@@ -36,7 +36,7 @@ impl Switching {
 
     /// Return the path of a datagram among those that are alive, of which there is one at least.
     pub fn path(&self, datagram: &Datagram, on: bool, paths: &[u16], topology: &Topology) -> u16 {
-        let groups = self.groups[datagram.class.index()];
+        let groups = self.groups[datagram.head.class.index()];
         let group = if on { groups.on } else { groups.off };
         let Datagram { from, to, source_port, destination_port, .. } = *datagram;
         if group == Group::Label && source_port > LABEL_FIRST {

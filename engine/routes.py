@@ -11,14 +11,14 @@ from flask import Response, jsonify, request
 
 from controller.api.access import Rate
 from controller.api.answers_experiments import ExperimentObject
-from controller.api.bodies import body, number
-from controller.api.describing import Description, Query
-from controller.api.exporting import drawn
+from controller.api.bodies import body, number, text
+from controller.api.describing import Description, Query, Text
+from controller.api.exporting import drawn, printed
 from controller.api.problems import ProblemError
 from controller.api.routes_exports import MEDIA
 from controller.api.routing import get, post
 from controller.store.experiments import ExperimentStore
-from engine import answers
+from engine import answers, recordings
 from engine.dispatcher import Engine
 from engine.progress import ProgressView
 from engine.submission import (
@@ -37,6 +37,8 @@ from experiments.spec.schema import schema
 
 ONE: Final = "/experiments/<number:experiment>"
 PART: Final = Query("part", "Which combination of the other axes' values, from 1 on.", 1, default=1)
+RECORDING: Final = "application/gzip"
+MOST_WINDOW_MS: Final = 600_000
 YAML: Final = ("application/yaml", "text/yaml", "application/x-yaml")
 
 
@@ -172,6 +174,38 @@ class EngineRoutes:
     )
     def sweep_png(self, experiment: int) -> Response:
         return self._drawn_sweep(experiment, "png")
+
+    @get(
+        ONE + "/recording",
+        Description(
+            "A window of a simulated run, packet by packet, made again from spec and seed: docs/packet-traces.md.",
+            bytes,
+            query=(
+                Text("scheme", "Label of the run's scheme.", required=True),
+                Query("repeat", "Of the run.", 1, default=1),
+                Query("from_ms", "Begin of the window, in ms of the run.", default=0),
+                Query("for_ms", "Length of the window, in ms.", 1, MOST_WINDOW_MS, default=1000),
+            ),
+            problems=(404, 409, 429, 503),
+            media=RECORDING,
+        ),
+    )
+    def recording(self, experiment: int) -> Response:
+        asked = {
+            "scheme": text("scheme"),
+            "repeat": number("repeat", 1, 1),
+            "from_ms": number("from_ms", 0),
+            "for_ms": number("for_ms", 1000, 1, MOST_WINDOW_MS),
+        }
+        head = self._head(experiment)
+        if why := recordings.problem(head):
+            raise ProblemError(409, why)
+        self._checks.take(time.monotonic())
+        request_lines = [json.dumps(asked | {"spec": head["spec"]}).encode()]
+        recorded = printed("a recording", "made", ("engine.recordings",), request_lines)
+        if not recorded.startswith(recordings.GZIP):
+            raise ProblemError(409, recorded.decode())
+        return Response(recorded, mimetype=RECORDING)
 
     @post(
         ONE + "/cancel",

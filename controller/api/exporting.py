@@ -78,6 +78,14 @@ def drawn(name: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
 
     Raises ProblemError (503): it could not be drawn, or not in time.
     """
+    return printed(f"figure {name!r}", "drawn", module, lines)
+
+
+def printed(what: str, made: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
+    """Return what a module of ours prints when it is given *lines*: *what*, which is *made* in a process of its own.
+
+    Raises ProblemError (503): it could not be made, or not within `DRAW_S`.
+    """
     with _DRAWING:
         process = subprocess.Popen(
             ["nice", sys.executable, "-m", *module],
@@ -90,14 +98,14 @@ def drawn(name: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
         try:
             with suppress(BrokenPipeError):
                 process.stdin.writelines(lines)
-            made, said = process.communicate(timeout=DRAW_S)
+            output, said = process.communicate(timeout=DRAW_S)
         except subprocess.TimeoutExpired:
-            raise ProblemError(503, f"figure {name!r} was not drawn within {DRAW_S:g} s") from None
+            raise ProblemError(503, f"{what} was not {made} within {DRAW_S:g} s") from None
         finally:
             if process.poll() is None:
                 process.kill()
                 process.wait()
     if process.returncode:
         last = said.decode(errors="replace").strip().splitlines()[-1:] or ["no reason was given"]
-        raise ProblemError(503, f"figure {name!r} could not be drawn: {last[0]}")
-    return made
+        raise ProblemError(503, f"{what} could not be {made}: {last[0]}")
+    return output

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe as suite, expect, it } from "vitest";
+import { recordingPath, replayAddress } from "../src/replay/address";
 import { fromAddress, inAddress, SPEEDS, usualSpeed } from "../src/replay/clock";
 import { describe } from "../src/replay/describe";
 import { markOf } from "../src/replay/draw";
@@ -174,4 +175,26 @@ it("draws in colours that every appearance has", () => {
   for (const appearance of [light, dark]) {
     expect(names.filter((name) => !appearance.includes(`${name}:`))).toEqual([]);
   }
+});
+
+suite("a run in the address", () => {
+  it("is asked of the API by experiment and scheme", () => {
+    const address = replayAddress(12, "caps λ=0.5&x");
+    const search = new URLSearchParams(address.split("?")[1]);
+    const path = recordingPath(search) ?? "";
+    expect(path.startsWith("/experiments/12/recording?")).toBe(true);
+    const asked = new URLSearchParams(path.split("?")[1]);
+    expect(Object.fromEntries(asked)).toEqual({
+      scheme: "caps λ=0.5&x",
+      repeat: "1",
+      from_ms: "0",
+      for_ms: "1000",
+    });
+  });
+
+  it("is none without an experiment's number, or without a scheme", () => {
+    for (const text of ["", "at=5", "experiment=3", "experiment=x&scheme=caps", "experiment=0&scheme=caps"]) {
+      expect(recordingPath(new URLSearchParams(text))).toBeNull();
+    }
+  });
 });

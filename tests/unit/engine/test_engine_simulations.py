@@ -17,8 +17,11 @@ from capstan_client.errors import CapstanError
 from capstan_client.experiment import Progress
 from cli.app import capstan
 from cli.commands.submit import progress_line
+from engine.recordings import problem
 from experiments.spec.spec import spec_from_dict
+from protocol.version import VERSION
 from simulation.experiment import simulate_document
+from simulation.packet_trace import Recorder, parse_trace, trace_bytes
 from tests.lab.engine_server import TINY, Server, serving
 from tests.unit.api_world import api_world
 from tests.unit.experiments_store import flow_row
@@ -88,6 +91,54 @@ def test_a_line_of_progress_says_what_is_left() -> None:
         progress_line(replace(running, state="queued", queue_position=2), at)
         == "waits, number 2 in the queue"
     )
+
+
+def test_a_finished_simulation_is_recorded_again_as_it_was(server: Server) -> None:
+    client = Capstan(f"http://{server.api}")
+    experiment = client.submit(spec=TINY, kind="simulation").wait()
+    spec = spec_from_dict(TINY)
+    only = replace(spec, schemes=spec.schemes[:1])
+    recorder = Recorder(from_ms=1, for_ms=900)
+    _, (run,) = simulate_document(replace(only, repeats=1), recorder=recorder)
+    assert recorder.trace is not None
+    recorded = experiment.recording(run.label, from_ms=1, for_ms=900)
+    assert recorded == trace_bytes(recorder.trace)
+    assert parse_trace(recorded).scheme == run.label
+    with pytest.raises(CapstanError, match="no packet was under way"):
+        experiment.recording(run.label, from_ms=0, for_ms=1)
+    with pytest.raises(CapstanError, match="there is no repeat 9 of scheme"):
+        experiment.recording(run.label, repeat=9)
+
+
+def test_a_recording_is_refused_where_there_is_no_such_run(tmp_path: Path) -> None:
+    with api_world(tmp_path) as world:
+        for kind, words in (("experiment", "ran in a lab"), ("simulation", "is queued")):
+            made = world.ask("POST", "/experiments", 201, json={"spec": TINY, "kind": kind})
+            path = f"/experiments/{made['id']}/recording"
+            assert words in world.ask("GET", f"{path}?scheme=caps", 409)["detail"]
+            assert "query.scheme" in world.ask("GET", path, 422)["detail"]
+            assert "query.for_ms" in world.ask("GET", f"{path}?scheme=caps&for_ms=900000", 422)["detail"]
+
+
+def finished(**changes: Any) -> dict[str, Any]:
+    """Return an experiment as the store has it, whose runs can be recorded."""
+    return {"id": 7, "kind": "experiment", "simulated": True, "state": "finished", "spec": TINY} | {
+        "versions": {"capstan": VERSION},
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"kind": "sweep"}, "one of its points"),
+        ({"versions": {"capstan": "0.0.1"}}, "simulated by version 0.0.1"),
+        ({"spec": LONG}, "s of processor time, more than 20 s"),
+    ],
+)
+def test_what_cannot_be_recorded_again_is_said(changes: dict[str, Any], words: str) -> None:
+    assert problem(finished()) == ""
+    assert words in problem(finished(**changes))
 
 
 def test_points_of_a_sweep_are_simulated_and_put_together(server: Server) -> None:

@@ -60,6 +60,10 @@ export async function getText(path: string, signal?: AbortSignal): Promise<strin
   return (await send(path, signal ? { signal } : {})).text();
 }
 
+export async function getFile(path: string, signal?: AbortSignal): Promise<Blob> {
+  return (await send(path, signal ? { signal } : {})).blob();
+}
+
 export async function change<T>(
   method: "POST" | "PUT" | "PATCH" | "DELETE",
   path: string,

@@ -12,6 +12,7 @@ import { Column } from "../parts/Grid";
 import { QueryResult } from "../parts/QueryResult";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
+import { replayAddress } from "../replay/address";
 import { Quiet } from "../parts/Quiet";
 import { dayTime, duration } from "../parts/units";
 import { Comparison } from "./Comparison";
@@ -58,6 +59,7 @@ function Whole({ experiment }: { experiment: Experiment }) {
         )}
         {!over && <ProgressBar experiment={experiment} />}
         <Actions experiment={experiment} over={over} />
+        <PlayAgain experiment={experiment} />
       </Panel>
       {!over && <LiveRun experiment={experiment.id} />}
       {other !== null && <Comparison a={experiment.id} b={other} />}
@@ -68,6 +70,23 @@ function Whole({ experiment }: { experiment: Experiment }) {
         over && <Notice title="No run was kept">It ended before its first run was over.</Notice>
       )}
     </Column>
+  );
+}
+
+/** Links to the packets of a simulated experiment's runs, a scheme each. */
+function PlayAgain({ experiment }: { experiment: Experiment }) {
+  const labels = [...new Set((experiment.runs ?? []).map((run) => run.label))];
+  if (!experiment.simulated || experiment.state !== "finished" || labels.length === 0) return null;
+  return (
+    <Text mt="xs">
+      Play again, packet by packet:{" "}
+      {labels.map((label, place) => (
+        <span key={label}>
+          {place > 0 && ", "}
+          <Link href={replayAddress(experiment.id, label)}>{label}</Link>
+        </span>
+      ))}
+    </Text>
   );
 }
 

@@ -1,15 +1,34 @@
 import { FileInput } from "@mantine/core";
-import { useState } from "react";
+import { useEffect, useState } from "react";
+import { getFile } from "../api/client";
 import { useSearch } from "../app/location";
 import { Notice } from "../parts/Notice";
+import { recordingPath } from "./address";
 import { ReplayView } from "./ReplayView";
 import { readTrace, type Trace, TraceError } from "./trace";
 
-/** A recorded window of a simulated run, packet by packet. The file is read here and sent nowhere. */
+/** A recorded window of a simulated run, packet by packet: of a file, which is read here and sent nowhere, or of a run
+ *  that the address names, which the controller simulates again. */
 export function ReplayPage() {
   const [search] = useSearch();
   const [trace, setTrace] = useState<Trace | null>(null);
   const [problem, setProblem] = useState("");
+
+  const asked = recordingPath(search);
+  useEffect(() => {
+    if (asked === null) return;
+    const leaving = new AbortController();
+    getFile(asked, leaving.signal)
+      .then(readTrace)
+      .then((recorded) => {
+        setTrace(recorded);
+        setProblem("");
+      })
+      .catch((error: unknown) => {
+        if (!leaving.signal.aborted) setProblem(error instanceof Error ? error.message : String(error));
+      });
+    return () => leaving.abort();
+  }, [asked]);
 
   async function open(file: File | undefined): Promise<void> {
     if (!file) return;
@@ -38,12 +57,14 @@ export function ReplayPage() {
         onChange={(file) => void open(file ?? undefined)}
       />
       {problem && (
-        <Notice title="This file cannot be played" kind="error">
+        <Notice title={asked === null ? "This file cannot be played" : "This cannot be played"} kind="error">
           {problem}
         </Notice>
       )}
       {trace ? (
         <ReplayView key={`${trace.scheme} ${trace.beginPs} ${trace.hops.length}`} trace={trace} />
+      ) : asked !== null && !problem ? (
+        <Notice title="The run is simulated again">Its first packets are shown when it has ended.</Notice>
       ) : (
         <Notice title="No recording is open">
           Record one by ./capstan simulate small --scheme caps --trace caps.trace, and choose that file above,

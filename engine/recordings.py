@@ -1,0 +1,61 @@
+"""A window of a simulated experiment, packet by packet: `python -m engine.recordings` makes it as its input asks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+from engine.estimate import simulated_s
+from experiments.spec.spec import spec_from_dict
+from protocol.version import VERSION
+from simulation.fabrics import SettingsError
+from simulation.packet_trace import trace_bytes
+from simulation.recorded_again import record_again
+
+MOST_RUN_S: Final = 20.0
+"""Of one core, as estimated before: larger runs are recorded by the command."""
+GZIP: Final = b"\x1f\x8b"
+"""What recordings begin with; anything else is why there is none."""
+
+
+def problem(experiment: Mapping[str, Any]) -> str:
+    """Return why no run of an experiment can be recorded; empty: it can be."""
+    number, versions = experiment["id"], experiment["versions"] or {}
+    if experiment["kind"] == "sweep":
+        return f"experiment {number} is a sweep: ask for a recording of one of its points"
+    if not experiment["simulated"]:
+        return f"experiment {number} ran in a lab, where packets are not recorded: submit it as a simulation"
+    if experiment["state"] != "finished":
+        return f"experiment {number} is {experiment['state']}: its runs can be recorded when it has finished"
+    if versions.get("capstan", VERSION) != VERSION:
+        return (
+            f"experiment {number} was simulated by version {versions['capstan']}, this is {VERSION}, which may give "
+            "another run: submit it again"
+        )
+    spec = spec_from_dict(experiment["spec"])
+    run_s = simulated_s(spec) / (len(spec.schemes) * spec.repeats)
+    if run_s > MOST_RUN_S:
+        return (
+            f"a run of experiment {number} takes some {run_s:.0f} s of processor time, more than {MOST_RUN_S:g} s: "
+            "record it by ./capstan simulate SPEC --trace FILE"
+        )
+    return ""
+
+
+def main() -> None:
+    """Write the recording that a request asks for to standard output, or why there is none."""
+    asked = json.load(sys.stdin)
+    try:
+        trace = record_again(
+            spec_from_dict(asked["spec"]), asked["scheme"], asked["repeat"], asked["from_ms"], asked["for_ms"]
+        )
+    except SettingsError as error:
+        sys.stdout.buffer.write(str(error).encode())
+        return
+    sys.stdout.buffer.write(trace_bytes(trace))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+/** Which run the page's address asks to be played, and where its recording is. */
+
+/** From the run's begin on, in ms: the command's window, too. */
+const LENGTH_MS = 1000;
+
+/** The API's path of the recording that an address asks for; null: it asks for none. */
+export function recordingPath(search: URLSearchParams): string | null {
+  const experiment = Number(search.get("experiment"));
+  const scheme = search.get("scheme");
+  if (!Number.isInteger(experiment) || experiment < 1 || !scheme) return null;
+  const from = Math.max(0, Math.floor(Number(search.get("from")) || 0));
+  const length = Math.max(1, Math.floor(Number(search.get("for")) || LENGTH_MS));
+  const repeat = Math.max(1, Math.floor(Number(search.get("repeat")) || 1));
+  const query = new URLSearchParams({
+    scheme,
+    repeat: String(repeat),
+    from_ms: String(from),
+    for_ms: String(length),
+  });
+  return `/experiments/${experiment}/recording?${query}`;
+}
+
+/** The address under which a run of an experiment is played. */
+export function replayAddress(experiment: number, scheme: string): string {
+  return `/replay?${new URLSearchParams({ experiment: String(experiment), scheme })}`;
+}

@@ -22,6 +22,14 @@ ROOT = HERE.parents[1]
 AXE = ROOT / "webui" / "node_modules" / "axe-core" / "axe.min.js"
 OVERFULL = "[...document.querySelectorAll('main section')].filter(each => each.scrollWidth > each.clientWidth).length"
 """How many panels have something in them that is wider."""
+ROWS_OF = """
+(selector => {
+    const places = [...document.querySelectorAll(selector)].map(each => each.getBoundingClientRect());
+    return 1 + places.filter(place => place.top > places[0].bottom).length;
+})"""
+ROWS_OF_HEADER = f"{ROWS_OF}('header > div:first-child > *')"
+ROWS_OF_STEPS = f"{ROWS_OF}('nav[aria-label=Steps] a')"
+"""How many rows they take: 1, and one more for each that is below the first."""
 TITLES = (
     "ECMP collides",
     "Spraying reorders",
@@ -118,6 +126,8 @@ def test_every_step_is_free_of_what_axe_finds(page: Page, appearance: str) -> No
         expect(page.get_by_role("button", name="Play")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.evaluate(OVERFULL) == 0
+        assert page.evaluate(ROWS_OF_HEADER) == 1
+        assert page.evaluate(ROWS_OF_STEPS) == 1
         page.screenshot(path=HERE / "screenshots" / f"tour-{number}-{appearance}.png", full_page=True)
         page.evaluate(AXE.read_text())
         violations = page.evaluate(

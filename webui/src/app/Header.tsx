@@ -26,7 +26,7 @@ export function Header({ place, help }: Props) {
   const { name, choose } = useAppearance();
   return (
     <header>
-      <div className={styles["bar"]}>
+      <div className={`${styles["bar"]} ${styles["top"]}`}>
         <Link href="/watch" className={styles["brand"]}>
           <img src="/icon.svg" alt="" width="24" height="24" /> Capstan
         </Link>
@@ -44,8 +44,10 @@ export function Header({ place, help }: Props) {
           ))}
         </nav>
         <span className={styles["spring"]} />
-        <FabricState />
-        <ConnectionState />
+        <span className={styles["state"]}>
+          <FabricState />
+          <ConnectionState />
+        </span>
         {role === "read" && <Text span>read only</Text>}
         <SegmentedControl
           size="xs"

@@ -13,6 +13,7 @@ import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
 import { SchemeMark } from "../parts/SchemeMark";
 import { bitRate, count, duration } from "../parts/units";
+import { useHeight } from "../parts/useHeight";
 import { SchemeDistribution } from "./SchemeDistribution";
 import {
   figures,
@@ -45,6 +46,7 @@ function useCompletionTimes(): { flowGroups: Group[]; long: { flows: number; bit
 /** Completion times of live traffic, by size class and scheme. */
 export function FctPage() {
   const { flowGroups, long } = useCompletionTimes();
+  const height = useHeight(270, 460, 620);
   return (
     <Column>
       <Text>
@@ -58,7 +60,7 @@ export function FctPage() {
       <Grid>
         {SIZE_CLASSES.map((sizeClass) => {
           const mine = flowGroups.filter((group) => group.sizeClass === sizeClass);
-          return mine.length > 0 && <SizePanel key={sizeClass.name} groups={mine} />;
+          return mine.length > 0 && <SizePanel key={sizeClass.name} groups={mine} height={height} />;
         })}
       </Grid>
     </Column>

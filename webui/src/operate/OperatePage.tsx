@@ -18,7 +18,7 @@ export function OperatePage() {
           The one in the file api-token of the controller's data directory may change things.
         </Notice>
       )}
-      <Grid least={380}>
+      <Grid least={410}>
         <Column>
           <SchemeControls may={may} />
           <FaultControls may={may} />
@@ -27,10 +27,8 @@ export function OperatePage() {
           <HealthPanel />
           <RecentEvents />
         </Column>
-        <Column>
-          <SwitchesPanel />
-          <AgentsPanel />
-        </Column>
+        <SwitchesPanel />
+        <AgentsPanel />
       </Grid>
     </Column>
   );

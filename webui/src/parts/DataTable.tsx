@@ -28,7 +28,7 @@ export function DataTable({ label, head, rows, maxHeight }: Props) {
       aria-label={label}
       style={{ overflow: "auto" }}
     >
-      <Table aria-label={label}>
+      <Table aria-label={label} horizontalSpacing={6}>
         <Table.Thead>
           <Table.Tr>
             {head.map((title, index) => (
@@ -47,7 +47,7 @@ export function DataTable({ label, head, rows, maxHeight }: Props) {
                     {cell}
                   </Table.Th>
                 ) : (
-                  <Table.Td key={index} ta="right">
+                  <Table.Td key={index} ta="right" style={{ whiteSpace: "nowrap" }}>
                     {cell}
                   </Table.Td>
                 ),

@@ -52,14 +52,14 @@ export function SchemeView({ scheme }: { scheme: Scheme }) {
         </Text>
       </Panel>
       <Grid least={420}>
-        <Panel title="Paths of packets">
-          <Grid least={280}>
-            {parts(scheme).map((part) => (
-              <ClassDiagram key={`${part.trafficClass} ${part.mode}`} part={part} />
-            ))}
-          </Grid>
-        </Panel>
         <Column>
+          <Panel title="Paths of packets">
+            <Grid least={280}>
+              {parts(scheme).map((part) => (
+                <ClassDiagram key={`${part.trafficClass} ${part.mode}`} part={part} />
+              ))}
+            </Grid>
+          </Panel>
           <Panel title="Parts">
             <Table>
               <Table.Tbody>
@@ -75,8 +75,8 @@ export function SchemeView({ scheme }: { scheme: Scheme }) {
             </Table>
             <Quiet>A packet time is that of 1500 B on the slowest link of the fabric.</Quiet>
           </Panel>
-          <Source name={scheme.name} />
         </Column>
+        <Source name={scheme.name} />
       </Grid>
       <Evidence scheme={scheme.name} />
       <Suspense fallback={<Quiet>Loading…</Quiet>}>

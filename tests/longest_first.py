@@ -16,6 +16,7 @@ SECONDS: Final = {
     "test_coding_policies.py": 65,
     "test_experiments.py": 65,
     "test_held_lab.py": 67,
+    "test_notebooks.py": 65,
     "test_dashboard.py": 60,
     "test_engine_docs.py": 55,
     "test_openflow_takeover.py": 45,

@@ -42,7 +42,7 @@ def submit_command(
     json_file: str | None,
     **changes: Any,
 ) -> None:
-    """Have a controller (./capstan serve --experiments) run SPEC: a YAML file, or a preset's name.
+    """Have a controller (of ./capstan serve --experiments, lab, show) run SPEC: a YAML file, or a preset's name.
 
     Follow it to its end and print the result. Ctrl-C stops following; the experiment goes on.
     """

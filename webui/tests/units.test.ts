@@ -20,6 +20,7 @@ test.each([
   [0.9999, "1.00 s"],
   [4.2, "4.20 s"],
   [125, "2 min 5 s"],
+  [120, "2 min"],
   [3720, "1 h 2 min"],
 ])("%d seconds", (value, text) => expect(duration(value)).toBe(text));
 

@@ -37,7 +37,7 @@ export function duration(seconds: number): string {
   if (size < 0.999_5) return `${digits(seconds * 1e3)} ms`;
   if (size < 59.95) return `${digits(seconds)} s`;
   const whole = Math.round(size);
-  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min${whole % 60 === 0 ? "" : ` ${whole % 60} s`}`;
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 

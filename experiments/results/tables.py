@@ -175,8 +175,8 @@ def packets_table(document: Document) -> Table:
     table = new_table(
         "Packets, all runs of a scheme together",
         [
-            "segm.\nsent\nagain",
-            "in vain:\nshort /\nlong",
+            "retr.\nsegm.",
+            "spurious\nshort /\nlong",
             "out of\norder",
             "packets\nrebuilt",
             "extra\n% of\npackets",
@@ -192,7 +192,7 @@ def packets_table(document: Document) -> Table:
         table.add_row(
             scheme_name(label, scheme),
             str(scheme["retransmissions"]),
-            " / ".join(_in_vain(scheme, kind) for kind in ("short", "long")),
+            " / ".join(_spurious(scheme, kind) for kind in ("short", "long")),
             str(scheme["reordering"]),
             str(scheme["recovered_packets"]),
             f"{scheme['overhead'] * 100:.1f}",
@@ -227,7 +227,7 @@ def _bad(mark: str) -> str:
     return "bold red" if mark else ""
 
 
-def _in_vain(scheme: Document, kind: str) -> str:
+def _spurious(scheme: Document, kind: str) -> str:
     block = scheme.get(kind, {})
     return str(block["spurious_retransmissions"]) if "spurious_retransmissions" in block else "-"
 

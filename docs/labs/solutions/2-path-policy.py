@@ -1,4 +1,4 @@
-"""Lab 2: the path that has carried least, anew after every 64 kB."""
+"""Lab 2: the path that has carried least, chosen again after every 64 kB."""
 
 from host_agent.paths.base import PathPolicy, flow_entropy
 

@@ -30,3 +30,8 @@ results_option = click.option(
 database_option = click.option(
     "--database", help="SQLAlchemy URL of the result's (default: SQLite in the results' directory)."
 )
+path_policy_option = click.option(
+    "--path-policy",
+    type=click.Path(path_type=Path),
+    help="Python file with a path policy of your own, for a scheme with `entropy: file`.",
+)

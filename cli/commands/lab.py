@@ -13,6 +13,7 @@ import click
 from cli.console import fail, progress, results
 from cli.live import hold, print_attempt, print_restart
 from cli.privileges import need_lab, need_root
+from cli.spec_options import path_policy_option
 from cli.specs import load_scheme, load_spec, need_path_policy
 from controller.schemes import loader
 from controller.schemes.overrides import first_lab_problem
@@ -25,11 +26,7 @@ if TYPE_CHECKING:
 @click.command("lab", epilog="Examples:  ./capstan lab small --scheme caps    ./capstan lab my-fabric.yaml")
 @click.argument("spec")
 @click.option("--scheme", help="A scheme's name or file (default: the spec's first).")
-@click.option(
-    "--path-policy",
-    type=click.Path(path_type=Path),
-    help="Python file with a path policy of your own, for a scheme with `entropy: file`.",
-)
+@path_policy_option
 def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None:
     """Bring the fabric of SPEC up with one scheme, and hold it until Ctrl-C.
 

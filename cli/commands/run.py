@@ -14,6 +14,7 @@ from cli.privileges import give_to_caller, need_all_of_a_lab, need_lab
 from cli.sizing import notice, scale_option, sized
 from cli.spec_options import (
     database_option,
+    path_policy_option,
     points_option,
     repeats_option,
     results_option,
@@ -43,11 +44,7 @@ from topologies.cores import own_cores
 @points_option
 @results_option
 @database_option
-@click.option(
-    "--path-policy",
-    type=click.Path(path_type=Path),
-    help="Python file with a path policy of your own, for a scheme with `entropy: file`.",
-)
+@path_policy_option
 @click.option("--keep", is_flag=True, help="Leave the fabric up afterwards, until Ctrl-C.")
 @click.option(
     "--fit",

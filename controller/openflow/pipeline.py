@@ -23,12 +23,8 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Final
 
-from controller.openflow.arp_probes import arp_probe_flows
-from controller.openflow.choosing import choose_part, label_part
 from controller.openflow.cookies import Rule
 from controller.openflow.port_ranges import prefixes
-from controller.openflow.punts import punt_flows, punt_meters
-from controller.openflow.sources import source_flows
 from controller.openflow.tables import (
     AGENT,
     CLASS_MASK,
@@ -51,7 +47,6 @@ from controller.openflow.wanted import (
     Meter,
     Output,
     SetField,
-    SwitchState,
     ThroughMeter,
     ToController,
     ToQueue,
@@ -77,28 +72,6 @@ FORGED_PORTS: Final = (*prefixes(0, LABEL_FIRST - 1), *prefixes(LABEL_LAST + 1, 
 
 _IDENTITY: Final = LEAF_MASK | CLASS_MASK | AGENT
 _KIND_BITS: Final[dict[GroupKind, int]] = {"spray": 0, "hash": HASH, "label": LABEL}
-
-
-def switch_state(view: SwitchView, scheme: Scheme | None, mode: Mode) -> SwitchState:
-    """Return the whole state. No scheme: every class by the hash group (ECMP), no modes."""
-    groups, choose = choose_part(view.dpid, view.towards)
-    label_groups, label_flows = label_part(view.dpid, view.towards, scheme)
-    return SwitchState(
-        flows=by_key(
-            (
-                *punt_flows(view.ports),
-                *arp_probe_flows(view),
-                *classify_flows(queues_of(scheme)),
-                *source_flows(view.local, view.remote),
-                *deliver_flows(view.local, view.remote),
-                *class_flows(view, scheme, mode),
-                *choose,
-                *label_flows,
-            )
-        ),
-        groups={group.id: group for group in (*groups, *label_groups)},
-        meters=punt_meters(view.ports) | meters(view, scheme),
-    )
 
 
 def by_key(flows: Iterable[FlowRule]) -> dict[tuple[int, int, Match], FlowRule]:

@@ -7,9 +7,9 @@ import socket
 import struct
 from collections import Counter
 
-from controller.openflow.pipeline import switch_state
 from controller.openflow.shell import OpenFlowShell
 from controller.openflow.view import LocalHost, RemoteHost, SwitchView, Towards
+from controller.openflow.wanted_switch import WantedSwitch
 from protocol.underlay import BASE_PORT, TrafficClass, dscp, label_of
 from tests.lab.openflow_plane import ScriptedPlane
 from tests.lab.openflow_rig import Switch, switch
@@ -77,7 +77,9 @@ def test_each_label_takes_its_uplink_and_a_dead_one_is_sprayed_at_once() -> None
         towards=(Towards(7, (*UPLINKS, *PARALLEL), None, labels),),
         guarded=(*UPLINKS, *PARALLEL),
     )
-    plane = ScriptedPlane(states={DPID: switch_state(view, LABELS, "off")})
+    wanted = WantedSwitch(DPID)
+    wanted.want(view, LABELS, "off")
+    plane = ScriptedPlane(states={DPID: wanted.state()})
     shell = OpenFlowShell(plane, "0.0.0.0", 0, lambda event: None)
     shell.start()
     try:

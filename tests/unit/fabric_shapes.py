@@ -10,8 +10,7 @@ from controller.fabric.graph import Link, PortRef, Wiring, link_between
 from controller.fabric.hosts import Host
 from controller.fabric.numbers import SwitchNumbers
 from controller.fabric.paths import compute_routing
-from controller.openflow.pipeline import switch_state
-from controller.openflow.wanted import SwitchState, difference
+from controller.openflow.wanted_switch import WantedSwitch
 from controller.plane.fabric_views import FabricViews
 from controller.schemes.scheme import ByMode, ClassScheme, Mode, ModeRule, Scheme
 from protocol.underlay import BASE_PORT, TrafficClass, dscp
@@ -168,7 +167,9 @@ def static_fabric(
     for dpid in shape.ports:
         mode: Mode = "on" if routing.below.get(dpid, frozenset()) & on else "off"
         switch = fabric.switches[dpid] = FakeSwitch()
-        switch.apply(difference(SwitchState(), switch_state(views.view(dpid), scheme, mode)), whole=True)
+        wanted = WantedSwitch(dpid)
+        wanted.want(views.view(dpid), scheme, mode)
+        switch.apply(wanted.take_whole(), whole=True)
     return fabric
 
 

@@ -34,6 +34,7 @@ SECONDS: Final = {
     "test_capton_three_tiers.py": 22,
     "test_lab_fabric.py": 20,
     "test_doctor.py": 20,
+    "test_own_fabric.py": 20,
     "test_agent_benchmark.py": 20,
     "test_models_command.py": 20,
     "test_agent_integrity.py": 15,

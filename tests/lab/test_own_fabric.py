@@ -16,6 +16,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tests.lab.certificates_on_switches import (
+    a_switch_of_another_authority_is_refused,
+    authorities_are_replaced_without_a_lost_packet,
+    changed_datagrams_are_dropped,
+)
 from tests.lab.openflow_rig import answers
 from tests.waiting import eventually
 
@@ -146,10 +151,14 @@ class Machines:
             for path in PLACE.glob("*/log")
         )
 
-    def follow(self, section: str) -> str:
-        """Run a section of the page; what ends in & goes into the background. Returns what the rest said."""
+    def follow(self, section: str, more: tuple[str, str] = ("", "")) -> str:
+        """Run a section of the page; what ends in & goes into the background. Returns what the rest said.
+
+        more: a word of commands, and what is written in its place.
+        """
         said = ""
         for machine, command in commands(section):
+            command = command.replace(*more)
             if command.endswith("&"):
                 self.start(machine, command.rstrip("& "))
             else:
@@ -184,7 +193,7 @@ def health(fabric: Machines) -> dict[str, Any]:
 def follow_the_page() -> None:
     """The whole page in a world of its own."""
     with machines() as fabric:
-        fabric.follow("The controller")
+        fabric.follow("The controller", ("capstan serve", "capstan serve --authenticate-datagrams"))
         eventually(lambda: health(fabric).get("reasons") == ["no switch is connected"], "the controller")
         for host in ("h1", "h2"):
             for name in ("ca.pem", "capstan-data/agents-token"):
@@ -200,6 +209,7 @@ def follow_the_page() -> None:
                     command = command.replace(f" -- add-port {switch} eth3", "")
                 fabric.run(switch, command)
         fabric.follow("The hosts")
+        agents = fabric.background[-2:]
         wanted = {"ready": True, "switches": 4, "links": 4, "hosts": 2, "agents": 2, "scheme": "caps"}
         eventually(lambda: wanted.items() <= health(fabric).items(), lambda: health(fabric))
 
@@ -228,9 +238,13 @@ def follow_the_page() -> None:
         assert len(flows) == 1
         assert len(flows[0]["paths"]) == 2, "sprayed over both spines"
 
-        for agent in fabric.background[-2:]:
+        changed_datagrams_are_dropped(fabric)
+        a_switch_of_another_authority_is_refused(fabric, PLACE / "controller")
+        authorities_are_replaced_without_a_lost_packet(fabric, PLACE / "controller", [*SWITCHES])
+
+        for agent in agents:
             agent.send_signal(signal.SIGTERM)
-        for agent in fabric.background[-2:]:
+        for agent in agents:
             assert agent.wait(60) == 0, fabric.logs()
         assert "capstan0" not in fabric.run("h1", "ip link")
 

@@ -53,7 +53,7 @@ def with_rooms(native: Path, directory: Path) -> str:
     scripts = "".join(f"{script} = {target}\n" for script, target in project["scripts"].items())
     entries[f"{info}/entry_points.txt"] = f"[console_scripts]\n{scripts}".encode()
     entries[f"{info}/METADATA"] = _metadata(project).encode()
-    record = "".join(f"{entry},{_digest(content)},{len(content)}\n" for entry, content in entries.items())
+    record = "".join(f"{entry},{digest(content)},{len(content)}\n" for entry, content in entries.items())
     entries[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
     with zipfile.ZipFile(directory / name, "w", zipfile.ZIP_DEFLATED) as wheel:
         for entry, content in entries.items():
@@ -85,6 +85,6 @@ def _metadata(project: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _digest(content: bytes) -> str:
+def digest(content: bytes) -> str:
     """Return a digest as RECORD has it (PEP 427)."""
     return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()

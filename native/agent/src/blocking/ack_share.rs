@@ -9,9 +9,8 @@
 //! Fewer than half of all RTTs can be above twice their average, so `Reference::Average` is always below 1/2. And it is
 //! relative: where all RTTs grow alike, the share stays.
 
+use crate::blocking::acks::{AckEstimator, Acks};
 use crate::blocking::average::Average;
-use crate::blocking::period::Period;
-use crate::blocking::{threshold_s, BlockingEstimator, PRIOR, SAMPLING_PACKETS};
 use crate::time::Seconds;
 
 /// ACKs that are kept; more end the sampling period early.
@@ -30,36 +29,16 @@ pub enum Reference {
 #[derive(Clone, Debug)]
 pub struct AckShare {
     reference: Reference,
-    prior: f64,
-    overdue_s: Seconds,
-    period: Period,
+    acks: Acks,
     rtts_s: Vec<Seconds>,
     smoothed: Average,
-    share: Option<f64>,
-    normal: Average,
-    blocked: Average,
 }
 
 impl AckShare {
     /// Returns an estimator that knows nothing; see `EstimatorKind::estimator`.
     pub fn new(reference: Reference, packet_time_s: Seconds, sampling_s: Option<Seconds>) -> AckShare {
-        AckShare {
-            reference,
-            prior: PRIOR,
-            overdue_s: threshold_s(packet_time_s),
-            period: Period::new(sampling_s.unwrap_or(SAMPLING_PACKETS * packet_time_s)),
-            rtts_s: Vec::new(),
-            smoothed: Average::default(),
-            share: None,
-            normal: Average::default(),
-            blocked: Average::default(),
-        }
-    }
-
-    fn roll(&mut self, now: Seconds) {
-        if self.period.ended(now) || self.rtts_s.len() >= MOST_ACKS {
-            self.sample();
-        }
+        let acks = Acks::new(packet_time_s, sampling_s);
+        AckShare { reference, acks, rtts_s: Vec::new(), smoothed: Average::default() }
     }
 
     /// Ends a sampling period.
@@ -76,55 +55,41 @@ impl AckShare {
         };
         let mut large = 0u32;
         for &rtt_s in &self.rtts_s {
-            if rtt_s > 2.0 * reference {
-                large += 1;
-                self.blocked.add(rtt_s);
-            } else {
-                self.normal.add(rtt_s);
-            }
+            let is_large = rtt_s > 2.0 * reference;
+            large += u32::from(is_large);
+            self.acks.add(rtt_s, is_large);
         }
-        self.share = Some(f64::from(large) / n);
+        self.acks.share = Some(f64::from(large) / n);
         self.rtts_s.clear();
     }
 }
 
-impl BlockingEstimator for AckShare {
-    fn ack_rtt(&mut self, rtt_s: Seconds, now: Seconds) {
-        if rtt_s.is_finite() && rtt_s > 0.0 {
-            self.roll(now);
-            self.rtts_s.push(rtt_s);
+impl AckEstimator for AckShare {
+    const MOST: f64 = 1.0;
+
+    fn acks(&self) -> &Acks {
+        &self.acks
+    }
+
+    fn acks_mut(&mut self) -> &mut Acks {
+        &mut self.acks
+    }
+
+    fn heard(&mut self, rtt_s: Seconds) {
+        self.rtts_s.push(rtt_s);
+    }
+
+    fn roll(&mut self, now: Seconds) {
+        if self.acks.period.ended(now) || self.rtts_s.len() >= MOST_ACKS {
+            self.sample();
         }
-    }
-
-    fn blocking_probability(&mut self, now: Seconds) -> f64 {
-        self.roll(now);
-        self.share.unwrap_or(self.prior)
-    }
-
-    fn rtt_s(&self) -> Seconds {
-        self.normal.or_zero()
-    }
-
-    fn blocked_rtt_s(&self) -> Seconds {
-        self.blocked.or_zero().max(self.rtt_s())
-    }
-
-    fn overdue_s(&self) -> Seconds {
-        self.overdue_s
-    }
-
-    fn prior(&self) -> f64 {
-        self.prior
-    }
-
-    fn set_prior(&mut self, prior: f64) {
-        self.prior = prior;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocking::{BlockingEstimator, PRIOR};
     use crate::random::{Generator, Random};
 
     fn fed(reference: Reference, periods: &[Vec<f64>]) -> Vec<f64> {

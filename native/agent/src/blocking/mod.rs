@@ -5,6 +5,7 @@
 //! of late ACKs is nearly blind behind a recovering code and cumulative ACKs (docs/traps.md).
 
 mod ack_share;
+mod acks;
 mod average;
 mod loss_rate;
 mod paths;

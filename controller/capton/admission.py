@@ -18,6 +18,8 @@ from protocol.admission import MODULUS, Finished, Grant, Request, Stop, newer
 
 MAX_ENDED: Final = 4096
 """Flows of a host that have ended and are remembered, so that a late request does not bring them back."""
+MOST_FLOWS: Final = 4096
+"""Flows of a host that ask or are granted; what exceeds it goes on unscheduled, as without an answer."""
 Answers = list[tuple[str, Grant | Stop]]
 """Messages, and the host that each is for."""
 
@@ -67,6 +69,8 @@ class AdmissionControl:
         self._flows: Final[dict[int, _Flow]] = {}
         self._numbers: Final[dict[tuple[str, int], int]] = {}
         """The scheduler's number of a host's flow."""
+        self._standing: Final[Counter[str]] = Counter()
+        """How many flows each host has."""
         self._ended: Final[dict[str, OrderedDict[int, int]]] = {}
         """By host, flows that have ended, with the sequence number that ended them."""
         self._next = 0
@@ -89,6 +93,9 @@ class AdmissionControl:
         if destination is None:
             self.counts["requests_refused"] += 1
             return []
+        if name is None and self._standing[host] >= MOST_FLOWS:
+            self.counts["requests_refused"] += 1
+            return []
         size = max(1, message.bytes_left)
         number = self._next if name is None else name
         try:
@@ -99,6 +106,7 @@ class AdmissionControl:
         if name is None:
             self._next += 1
             self._numbers[host, message.flow] = number
+            self._standing[host] += 1
             self._flows[number] = _Flow(host, message.flow, message.sequence, now, size)
         self._flows[number].last_sequence = message.sequence
         self.counts["requests"] += 1
@@ -189,6 +197,9 @@ class AdmissionControl:
     def _forget(self, name: int) -> _Flow:
         flow = self._flows.pop(name)
         del self._numbers[flow.host, flow.number]
+        self._standing[flow.host] -= 1
+        if not self._standing[flow.host]:
+            del self._standing[flow.host]
         return flow
 
     def _answers(self, decisions: list[Decision]) -> Answers:

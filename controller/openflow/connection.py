@@ -13,12 +13,15 @@ from typing import Final
 from capstan_client.errors import CapstanError
 from controller.openflow.errors import PeerError
 from controller.openflow.packet_allowance import PacketAllowance
+from controller.openflow.replies import ReplyRoom
 from controller.openflow.session import OpenFlowSession
 from controller.openflow.session_events import SessionEvent
 from controller.openflow.tls import TlsLayer
 
 RECEIVE_BYTES: Final = 1 << 14
 """Read at a time: after some hundred packets of one switch, another's mode signal has its turn."""
+UNREAD_S: Final = 30.0
+"""A switch that sends, and takes nothing for so long of what waits for it, is given up."""
 UNSENT_LIMIT_BYTES: Final = 32 << 20
 """A switch that leaves this much unread is given up: about a hundred whole states of a large fabric's leaf."""
 
@@ -30,7 +33,7 @@ class ConnectionEnded(CapstanError, RuntimeError):
 class SwitchConnection:
     """A session on a socket that a selector watches. Raises ConnectionEnded from `receive` and `flush`.
 
-    counters: as for `OpenFlowSession`.
+    counters, room: as for `OpenFlowSession`.
     refusal: why a switch with this datapath id and this name in its certificate ("": none) may not connect, or None.
     tls: what carries its bytes; None: they go as they are.
     """
@@ -44,9 +47,10 @@ class SwitchConnection:
         counters: Counter[str],
         refusal: Callable[[int, str], str | None] = lambda dpid, name: None,
         tls: TlsLayer | None = None,
+        room: ReplyRoom | None = None,
     ) -> None:
         self.session = OpenFlowSession(
-            now, counters, lambda dpid: refusal(dpid, "" if tls is None else tls.peer_name)
+            now, counters, lambda dpid: refusal(dpid, "" if tls is None else tls.peer_name), room
         )
         self._tls = tls
         self.allowance = PacketAllowance(now)
@@ -61,6 +65,8 @@ class SwitchConnection:
         self._writing = False
         self._reading = True
         self._received_at = now
+        self._took_at = now
+        """When it last took something of what waited, as of what was received then; or nothing waited."""
         self._received = 0.0
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -87,6 +93,10 @@ class SwitchConnection:
             raise ConnectionEnded("closed by the switch")
         self._received = self.recent_bytes(now) + len(data)
         self._received_at = now
+        if not self._unsent:
+            self._took_at = now
+        elif now - self._took_at > UNREAD_S:
+            raise ConnectionEnded(f"it does not read: {len(self._unsent)} B have waited for {UNREAD_S:g} s")
         try:
             if self._tls is not None:
                 data = self._tls.receive(data)
@@ -114,6 +124,8 @@ class SwitchConnection:
         except OSError as error:
             raise ConnectionEnded(error.strerror or str(error)) from error
         del self._unsent[:sent]
+        if sent:
+            self._took_at = self._received_at
         if len(self._unsent) > UNSENT_LIMIT_BYTES:
             raise ConnectionEnded(f"it does not read: {len(self._unsent)} B are unsent")
         writing = bool(self._unsent)
@@ -160,6 +172,7 @@ class SwitchConnection:
         """Let go of the socket; the switch keeps what it has."""
         if not self.closed:
             self.closed = True
+            self.session.end()
             if _mask(self._reading, self._writing):
                 self._selector.unregister(self._sock)
             self._sock.close()

@@ -14,7 +14,27 @@ from controller.openflow.reading import HEADER, MULTIPART
 REPLY_LIMIT_BYTES: Final = 32 << 20
 """All replies together that one connection waits for; what is longer ends it. Ten
 times a leaf's flow descriptions in a fabric of 30 000 hosts."""
+REPLY_SHARE_BYTES: Final = 4 << 20
 _BODY_AT: Final = HEADER.size + MULTIPART.size
+
+
+@dataclass(slots=True)
+class ReplyRoom:
+    """Of all connections: bytes of replies that are not whole, and how many there may be."""
+
+    most: int = 256 << 20
+    taken: int = 0
+
+    def take(self, count: int, own: int) -> None:
+        """Count bytes of a connection that has *own* then. Raises PeerError if it has to do without.
+
+        Above half of the room a connection has `REPLY_SHARE_BYTES`: what little others need is there.
+        """
+        self.taken += count
+        if self.taken > self.most or (self.taken > self.most // 2 and own > REPLY_SHARE_BYTES):
+            raise PeerError(
+                f"switches that connect have more than {self.most >> 20} MiB together to say: it may try again"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +52,20 @@ class _Asked:
 
 
 class Replies:
-    """The requests of one connection that wait for their reply. counters: of what is not taken."""
+    """The requests of one connection that wait for their reply. counters: of what is not taken. room: of all."""
 
-    def __init__(self, counters: Counter[str]) -> None:
+    def __init__(self, counters: Counter[str], room: ReplyRoom) -> None:
         self._counters = counters
+        self._room = room
         self._asked: dict[int, _Asked] = {}
         self._taken_bytes = 0
         """Of replies since none was waited for: of those that are whole, the session may wait for others, too."""
 
     def __bool__(self) -> bool:
         return bool(self._asked)
+
+    def __len__(self) -> int:
+        return len(self._asked)
 
     def ask(self, xid: int, kind: int) -> None:
         """Expect a reply of *kind* with this transaction id."""
@@ -74,6 +98,7 @@ class Replies:
         if kind != asked.kind:
             raise PeerError(f"multipart reply of kind {kind} to a request of kind {asked.kind}")
         self._taken_bytes += len(message) - _BODY_AT
+        self._room.take(len(message) - _BODY_AT, self._taken_bytes)
         if self._taken_bytes > REPLY_LIMIT_BYTES:
             raise PeerError(f"multipart replies are longer than {REPLY_LIMIT_BYTES >> 20} MiB together")
         asked.body += message[_BODY_AT:]
@@ -85,4 +110,9 @@ class Replies:
     def _forget(self, xid: int) -> None:
         self._asked.pop(xid, None)
         if not self._asked:
-            self._taken_bytes = 0
+            self.close()
+
+    def close(self) -> None:
+        """Give back the room: nothing waits any more."""
+        self._room.taken -= self._taken_bytes
+        self._taken_bytes = 0

@@ -19,7 +19,7 @@ from controller.openflow.errors import PeerError, SwitchError, describe, error_n
 from controller.openflow.holdings import Holdings, What
 from controller.openflow.inventory import take_inventory
 from controller.openflow.osken import ofp, parser
-from controller.openflow.replies import Replies
+from controller.openflow.replies import Replies, ReplyRoom
 from controller.openflow.session_events import (
     MeterCount,
     PacketIn,
@@ -40,6 +40,8 @@ ECHO_INTERVAL_S: Final = 5.0
 SILENCE_LIMIT_S: Final = 15.0
 """A switch that has said nothing for this long is given up."""
 HANDSHAKE_LIMIT_S: Final = 10.0
+MOST_UNCONFIRMED: Final = 4096
+"""Updates, and requests for counters: a switch that leaves so many unanswered is none that we can work with."""
 MOST_ERRORS: Final = 100
 """Of one update; what more a switch refuses of it is not kept."""
 
@@ -67,6 +69,7 @@ class OpenFlowSession:
         now: seconds; every time here is on the caller's clock.
         counters: of what was not taken, by name; the caller's, for all its sessions.
         refusal: why a switch with this datapath id may not connect, or None if it may.
+        room: for replies that are not whole; the caller's, for all its sessions.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class OpenFlowSession:
         now: float,
         counters: Counter[str] | None = None,
         refusal: Callable[[int], str | None] = lambda dpid: None,
+        room: ReplyRoom | None = None,
     ) -> None:
         self.dpid: int | None = None
         """The switch's datapath id, once known; it never changes then."""
@@ -88,7 +92,7 @@ class OpenFlowSession:
         self._probe_xid: int | None = None
         self.probe_answered = False
         """Whether the last `probe` has been answered."""
-        self._replies = Replies(Counter() if counters is None else counters)
+        self._replies = Replies(Counter() if counters is None else counters, room or ReplyRoom())
         self._inventory: dict[int, bytes] = {}
         """Bodies of the replies, by kind, until the session is ready."""
         self._ports: dict[int, Port] = {}
@@ -109,6 +113,8 @@ class OpenFlowSession:
 
         The events must be consumed to the end (or to the error).
         """
+        if max(len(self._updates), len(self._replies)) > MOST_UNCONFIRMED:
+            raise PeerError(f"it leaves more than {MOST_UNCONFIRMED} updates or requests unanswered")
         self._received_at = now
         self._echo_asked = None
         self._in += data
@@ -153,6 +159,10 @@ class OpenFlowSession:
     def ports(self) -> tuple[Port, ...]:
         """Return all ports of the switch, as they are now."""
         return tuple(self._ports.values())
+
+    def end(self) -> None:
+        """The connection is over: what it took of the room for all is free."""
+        self._replies.close()
 
     def count_ports(self) -> int:
         """Return how many ports the switch has."""
@@ -299,7 +309,10 @@ class OpenFlowSession:
             if not self._replies:
                 yield self._take_inventory()
         elif reply.kind == ofp.OFPMP_METER_STATS:
-            self._readings |= reading.meters_in(reply.body)
+            assert self._holdings is not None  # it was ready when it was asked
+            wanted = set(self._holdings.counting_meters())
+            readings_of_all = reading.meters_in(reply.body)
+            self._readings |= {meter: count for meter, count in readings_of_all.items() if meter in wanted}
             if xid in self._last_readings:
                 self._last_readings.discard(xid)
                 readings, self._readings = self._readings, {}

@@ -10,6 +10,7 @@ from typing import Final
 
 from controller.openflow.connection import ConnectionEnded, SwitchConnection
 from controller.openflow.listener import Listener
+from controller.openflow.replies import ReplyRoom
 from controller.openflow.tls import SwitchTlsContexts, TlsLayer
 
 LOG: Final = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ class Switchboard:
         self._refusal = refusal
         self._on_closed = on_closed
         self._tls = tls
+        self._room = ReplyRoom()
         self._listener: Listener | None = None
         self._look_at: float | None = None
         """No connection has to be kept alive, or given up, before."""
@@ -78,7 +80,14 @@ class Switchboard:
             return
         layer = None if self._tls is None else TlsLayer(self._tls.current())
         connection = SwitchConnection(
-            accepted.sock, accepted.peer, self._selector, now, self._counters, self._refusal, layer
+            accepted.sock,
+            accepted.peer,
+            self._selector,
+            now,
+            self._counters,
+            self._refusal,
+            layer,
+            self._room,
         )
         self._connections[connection] = None
         due = connection.session.deadline()

@@ -98,6 +98,22 @@ class Sending:
         return said
 
 
+def test_a_host_has_a_number_of_flows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controller.capton.admission.MOST_FLOWS", 5)
+    control = admission(timeout_s=600.0)
+    for flow in range(20):
+        answers = control.receive("h0", Request(flow, flow, "10.0.0.1", 1 << 60), 0.0)
+        assert bool(answers) == (flow < 5)
+    assert len(control.standing(0.0)) == 5
+    assert control.counts["requests_refused"] == 15
+    assert control.receive("h0", Request(21, 0, "10.0.0.1", 1 << 50), 0.0), "a flow that it has may ask again"
+    assert control.receive("h2", Request(1, 1, "10.0.0.3", 1000), 0.0), "another host has its own"
+    control.receive("h0", Finished(22, 1), 0.0)
+    assert control.receive("h0", Request(23, 50, "10.0.0.1", 1000), 0.0), "one has ended"
+    control.gone("h0", 0.0)
+    assert control.receive("h0", Request(1, 1, "10.0.0.1", 1000), 0.0)
+
+
 class World:
     """Agents and a controller; flows send what they are granted. Messages are harmed until `calm_at`."""
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.control_plane import ControlPlane
-from controller.openflow.connection import SwitchConnection
+from controller.openflow.connection import UNREAD_S, ConnectionEnded, SwitchConnection
 from controller.openflow.cookies import Rule
 from controller.openflow.packet_allowance import BURST, MOST_PPS, PacketAllowance
 from controller.openflow.punts import PORT_PPS, SHARED_PPS
@@ -111,6 +111,41 @@ def test_what_came_of_late_counts_half_after_a_second(
         assert list(connection.receive(at_s)) == []
         assert connection.recent_bytes(at_s) == expected
     assert connection.recent_bytes(13.0) == 3.0
+
+
+def test_a_switch_that_sends_and_does_not_read_is_given_up() -> None:
+    ours, theirs = socket.socketpair()
+    with selectors.DefaultSelector() as selector, ours, theirs:
+        connection = SwitchConnection(OverTcp(ours), "test", selector, 0.0, Counter())
+        echo = struct.pack("!BBHI", 6, 2, 8, 1)
+        for _ in range(20):
+            connection.session.packet_out(1, bytes(60_000))
+        for now_s in range(int(UNREAD_S) * 3):  # it takes some of what waits, and more comes
+            connection.session.packet_out(1, bytes(60_000))
+            connection.flush()
+            theirs.sendall(echo)
+            assert list(connection.receive(float(now_s))) == []
+            assert theirs.recv(60_000)
+        began = UNREAD_S * 3
+        connection.flush()
+        for now_s in range(int(UNREAD_S)):
+            theirs.sendall(echo)
+            assert list(connection.receive(began + now_s)) == []
+            connection.flush()
+        theirs.sendall(echo)
+        with pytest.raises(ConnectionEnded, match="it does not read"):
+            list(connection.receive(began + UNREAD_S + 2.0))
+        connection.close()
+
+
+class OverTcp(socket.socket):
+    """A Unix socket on which options of TCP have no effect."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        super().__init__(fileno=sock.detach())
+
+    def setsockopt(self, *arguments: Any) -> None:
+        """Set nothing."""
 
 
 def test_a_switch_that_says_little_is_served_in_the_midst_of_many_floods() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -11,12 +12,13 @@ from os_ken.ofproto import ofproto_v1_5 as ofp
 
 from controller.openflow import reading, session
 from controller.openflow.errors import PeerError
-from controller.openflow.replies import REPLY_LIMIT_BYTES
+from controller.openflow.replies import REPLY_LIMIT_BYTES, Replies, ReplyRoom
 from controller.openflow.session import OpenFlowSession
-from controller.openflow.session_events import UpdateDone
+from controller.openflow.session_events import MeterCount, UpdateDone
 from controller.openflow.wanted import (
     Difference,
 )
+from controller.plane.effects import MeterReading
 from tests.unit.controller.openflow.bytes_switch import FLOW, handshake, meters, status
 from tests.unit.switch_messages import (
     features,
@@ -110,3 +112,70 @@ def test_errors_about_one_update_are_kept_up_to_a_limit() -> None:
     (done,) = one.receive(message(ofp.OFPT_BARRIER_REPLY, barrier), 1.0)
     assert isinstance(done, UpdateDone)
     assert len(done.errors) == session.MOST_ERRORS
+
+
+@pytest.mark.parametrize("what", ["updates", "meters"])
+def test_a_switch_that_answers_nothing_is_refused_at_last(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It lives, by its echo requests, and would have each update and each request for counters kept."""
+    monkeypatch.setattr(session, "MOST_UNCONFIRMED", 20)
+    open_session, _ = handshake(meters=meters(1))
+    echo = message(ofp.OFPT_ECHO_REQUEST, 1)
+    for _ in range(20):
+        if what == "updates":
+            open_session.apply(Difference(add_flows=(FLOW,)), whole=False)
+        else:
+            open_session.read_meters()
+        assert not list(open_session.receive(echo, 1.0))
+    open_session.apply(Difference(add_flows=(FLOW,)), whole=False)
+    open_session.read_meters()
+    with pytest.raises(PeerError, match="leaves more than 20 updates or requests unanswered"):
+        list(open_session.receive(echo, 1.0))
+
+
+def test_counts_of_meters_that_were_not_asked_for_are_not_kept() -> None:
+    open_session, _ = handshake(meters=meters(1, 2))
+    open_session.read_meters()
+    ((_, first, _), (_, last, _)) = sent(open_session.data_to_send())
+    row = struct.Struct("!IHxxxxxxIQQIIQQ")
+    rows = [row.pack(meter, row.size, 1, 7, 8, 0, 0, 0, 0) for meter in range(1, 1000)]
+    replies = multipart(ofp.OFPMP_METER_STATS, first, b"".join(rows)) + multipart(ofp.OFPMP_METER_STATS, last)
+    assert list(open_session.receive(replies, 1.0)) == [
+        MeterCount({1: MeterReading(7, 8), 2: MeterReading(7, 8)})
+    ]
+
+
+def test_replies_of_all_switches_together_have_room_and_give_it_back() -> None:
+    room = ReplyRoom(most=200_000)
+    part = multipart(ofp.OFPMP_FLOW_DESC, 1, bytes(60_000), more=True)
+
+    def asking() -> Replies:
+        made = Replies(Counter(), room)
+        made.ask(1, ofp.OFPMP_FLOW_DESC)
+        return made
+
+    first, second = asking(), asking()
+    for _ in range(3):
+        assert first.take(1, part) is None
+    with pytest.raises(PeerError, match="together to say"):
+        second.take(1, part)
+    second.close()
+    first.close()
+    assert room.taken == 0
+    third = asking()
+    assert third.take(1, part) is None
+    assert third.take(1, multipart(ofp.OFPMP_FLOW_DESC, 1)) is not None
+    assert room.taken == 0, "it is whole"
+
+
+def test_above_half_of_the_room_a_switch_has_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controller.openflow.replies.REPLY_SHARE_BYTES", 70_000)
+    room = ReplyRoom(most=400_000)
+    part = multipart(ofp.OFPMP_FLOW_DESC, 1, bytes(60_000), more=True)
+    large, small = Replies(Counter(), room), Replies(Counter(), room)
+    for replies in (large, small):
+        replies.ask(1, ofp.OFPMP_FLOW_DESC)
+    for _ in range(3):
+        large.take(1, part)
+    assert small.take(1, part) is None
+    with pytest.raises(PeerError, match="it may try again"):
+        large.take(1, part)

@@ -19,6 +19,10 @@ from protocol.control import Hello, Peer
 
 GRACE_S: Final = 15.0
 """How long, in seconds, a member without a channel stays one."""
+MOST_MEMBERS: Final = 8192
+MOST_OVERLAY: Final = 64
+"""Overlay addresses of one agent: each is in the directory that all agents get."""
+VERSION_CHARS: Final = 100
 HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 """A host's name."""
 _MAC: Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
@@ -53,11 +57,19 @@ class Member:
             raise MembershipError(f"session {hello.session} is no 32-bit number")
         try:
             underlay = str(ipaddress.IPv4Address(hello.underlay_ip))
-            overlay = tuple(str(ipaddress.ip_address(address)) for address in hello.overlay)
+            overlay = tuple(
+                str(ipaddress.ip_address(address)) for address in hello.overlay[: MOST_OVERLAY + 1]
+            )
         except ValueError as error:
             raise MembershipError(str(error)) from None
-        if not overlay:
-            raise MembershipError("an agent needs at least one overlay address")
+        if not 1 <= len(overlay) <= MOST_OVERLAY:
+            raise MembershipError(
+                f"an agent needs 1 to {MOST_OVERLAY} overlay addresses, not {len(hello.overlay)}"
+            )
+        if len(hello.version) > VERSION_CHARS:
+            raise MembershipError(
+                f"a version has {VERSION_CHARS} characters at most, not {len(hello.version)}"
+            )
         return cls(hello.host, underlay, mac, overlay, hello.session, hello.version)
 
     def peer(self) -> Peer:
@@ -91,8 +103,10 @@ class Membership:
         """Take *member* in, in place of one of the same host; members that had to go because of it.
 
         Raises:
-            MembershipError: an address of it belongs to another host that has a channel.
+            MembershipError: an address of it belongs to another host that has a channel, or there are `MOST_MEMBERS`.
         """
+        if member.host not in self._members and len(self._members) >= MOST_MEMBERS:
+            raise MembershipError(f"{MOST_MEMBERS} hosts have agents already, which is the most there may be")
         displaced = [
             other
             for other in self._members.values()

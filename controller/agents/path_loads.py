@@ -7,6 +7,7 @@ simulations).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Final, TypeVar
 
 from capstan_native import path_loads_of_others
@@ -17,6 +18,9 @@ from protocol.underlay import is_stamp
 MOST_DELAY_S: Final = 600.0
 MOST_FLOWS: Final = 1 << 31
 """From here on a count is no number of flows."""
+MOST_DELAYS: Final = 65_536
+"""Delays, or leaves without any, of one report: sixteen paths to each of the most leaves that there can be."""
+LEAF_CHARS: Final = 16
 T = TypeVar("T")
 NOTHING: Final = PathLoad({}, {})
 
@@ -29,21 +33,15 @@ class PathLoads:
         self._sent: dict[str, PathLoad] = {}
 
     def put(self, host: str, load: PathLoad) -> None:
-        """Store what *host* reports; leave out what is no path stamp, no number of flows or no delay."""
+        """Store what *host* reports; leave out what is no leaf, path stamp, number or delay, and what is beyond
+        `MOST_DELAYS`."""
         self._loads[host] = PathLoad(
             {
                 stamp: count
                 for stamp, count in load.short_flows.items()
                 if _named(stamp) and 0 < count < MOST_FLOWS
             },
-            {
-                leaf: {
-                    stamp: delay
-                    for stamp, delay in delays.items()
-                    if _named(stamp) and 0 < delay <= MOST_DELAY_S
-                }
-                for leaf, delays in load.delays_s.items()
-            },
+            _delays(load.delays_s),
         )
 
     def forget(self, host: str) -> None:
@@ -71,6 +69,17 @@ class PathLoads:
                 if others != self._sent.get(host, NOTHING):
                     changed[host] = self._sent[host] = others
         return changed
+
+
+def _delays(said: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    left, kept = MOST_DELAYS, dict[str, dict[str, float]]()
+    for leaf, delays in said.items():
+        if len(leaf) > LEAF_CHARS or left <= 0:
+            continue
+        usable = (item for item in delays.items() if _named(item[0]) and 0 < item[1] <= MOST_DELAY_S)
+        kept[leaf] = dict(islice(usable, left))
+        left -= max(1, len(kept[leaf]))
+    return kept
 
 
 def _of_others(loads: Sequence[PathLoad]) -> list[PathLoad]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.agents import membership as membership_module
 from controller.agents.membership import (
     GRACE_S,
     Member,
@@ -16,6 +18,7 @@ from controller.agents.membership import (
     members_from_plain,
     members_to_plain,
 )
+from protocol.control import Hello
 
 HOSTS = ("h1", "h2", "h3")
 EVENTS = st.lists(
@@ -87,3 +90,31 @@ def test_remembered_members_are_away_until_they_come() -> None:
     membership.join(one, 11.0)
     assert membership.expire(10.0 + GRACE_S) == (two,)
     assert membership.members() == (one,)
+
+
+HELLO = Hello("proof", "nonce", "h1", "10.0.1.1", "00:00:00:00:00:01", ["10.128.1.1"], 1, "0.1.0")
+
+
+@pytest.mark.parametrize(
+    ("hello", "why"),
+    [
+        (replace(HELLO, overlay=[]), "1 to 64 overlay addresses, not 0"),
+        (replace(HELLO, overlay=["10.128.1.1"] * 100_000), "1 to 64 overlay addresses, not 100000"),
+        (replace(HELLO, version="1" * 1_000_000), "100 characters at most, not 1000000"),
+    ],
+)
+def test_what_an_agent_says_of_itself_has_a_length(hello: Hello, why: str) -> None:
+    assert Member.from_hello(HELLO).overlay == ("10.128.1.1",)
+    with pytest.raises(MembershipError, match=why):
+        Member.from_hello(hello)
+
+
+def test_members_have_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(membership_module, "MOST_MEMBERS", 3)
+    members = Membership((), 0.0)
+    for number in range(1, 4):
+        members.join(member(f"h{number}", number, number), 0.0)
+    with pytest.raises(MembershipError, match="3 hosts have agents already"):
+        members.join(member("h4", 4, 4), 0.0)
+    members.join(member("h1", 1, 1), 1.0)
+    assert [known.host for known in members.members()] == ["h1", "h2", "h3"]

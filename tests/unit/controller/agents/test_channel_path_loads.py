@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.agents import path_loads
 from controller.agents.path_loads import NOTHING, PathLoads
 from protocol.control import PathLoad
 from protocol.policy import Policy
@@ -102,3 +104,13 @@ def test_agents_of_a_leaf_hear_of_each_other_and_of_nobody_else(tmp_path: Path) 
         assert two.next(PathLoad) == NOTHING
         for agent in (two, three):
             agent.close()
+
+
+def test_a_report_has_a_number_of_delays_and_leaves_have_short_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(path_loads, "MOST_DELAYS", 5)
+    shared = PathLoads()
+    of_leaf = {str(stamp): 0.5 for stamp in range(1, 4)}
+    shared.put("h1", PathLoad({}, {"x" * 17: of_leaf, "a": of_leaf, "b": of_leaf, "c": of_leaf}))
+    shared.put("h2", NOTHING)
+    wanted = {"a": of_leaf, "b": {"1": 0.5, "2": 0.5}}
+    assert shared.changes({"h1": "a", "h2": "a"}) == {"h2": PathLoad({}, wanted)}

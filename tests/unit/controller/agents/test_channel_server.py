@@ -213,7 +213,7 @@ def test_nobody_may_say_much_before_it_is_known_who_speaks(tmp_path: Path) -> No
         ({"underlay_ip": "10.0.1"}, "10.0.1"),
         ({"underlay_ip": "fd00::1"}, "fd00::1"),
         ({"underlay_mac": "00:00"}, "underlay_mac '00:00' is no Ethernet address"),
-        ({"overlay": []}, "at least one overlay address"),
+        ({"overlay": []}, "needs 1 to 64 overlay addresses"),
         ({"overlay": ["10.128.1.1/9"]}, "10.128.1.1/9"),
         ({"session": 2**32}, "no 32-bit number"),
         ({"session": -1}, "no 32-bit number"),

@@ -161,7 +161,7 @@ class OpenFlowSession:
         return tuple(self._ports.values())
 
     def end(self) -> None:
-        """The connection is over: what it took of the room for all is free."""
+        """Give back what it took of the room for all: the connection is over."""
         self._replies.close()
 
     def count_ports(self) -> int:

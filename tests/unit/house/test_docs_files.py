@@ -13,8 +13,8 @@ ROOT: Final = Path(__file__).resolve().parents[3]
 PAGES: Final = sorted(
     [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs/labs/README.md", *ROOT.glob("docs/*.md")]
 )
-MADE: Final = ("native/target", "webui/dist", "webui/node_modules", "figures/sweep.svg")
-"""What only a build makes, and the end of a route."""
+MADE: Final = ("native/target", "webui/dist", "webui/node_modules", "figures/sweep.svg", "results/")
+"""What only a build or a run makes, and the end of a route."""
 BELOW: Final = {"simulator.md": ("native/simulator",)}
 """Folders from which a page names files, as it says."""
 NAME: Final = re.compile(r"`([\w.-]+(?:/[\w.*-]+)+/?)`")

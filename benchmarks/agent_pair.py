@@ -182,7 +182,7 @@ class AgentPair:
         for agent in self.server.agents():
             if agent.host == HOSTS[host]:
                 return agent.counters
-        raise PairError(f"{HOSTS[host]} is no member")
+        raise PairError(f"{HOSTS[host]} is not a member")
 
     def wait_ready(self) -> None:
         """Wait until packets go both ways over the overlay."""

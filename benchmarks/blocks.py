@@ -38,7 +38,7 @@ def apart(alone: Sequence[Block], others: Sequence[Block], rng: np.random.Genera
     on the machine between rounds is in the interval, too. Raises ValueError without a round.
     """
     if len(alone) != len(others) or not alone:
-        raise ValueError(f"{len(alone)} blocks alone and {len(others)} others are no rounds")
+        raise ValueError(f"{len(alone)} blocks alone and {len(others)} others are not rounds")
     rounds = [(np.asarray(a, float), np.asarray(b, float)) for a, b in zip(alone, others, strict=True)]
     before = _p99([a for a, _ in rounds])
     after = _p99([b for _, b in rounds])

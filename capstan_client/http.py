@@ -22,7 +22,7 @@ SILENCE_S: Final = 25.0
 AGAIN_S: Final = 1.0
 TOKEN_VARIABLE: Final = "CAPSTAN_API_TOKEN"
 """Of the environment: an API's token, for what runs without a file of it."""
-NO_URL: Final = "that is no URL of a controller, such as http://192.0.2.1:8080"
+NO_URL: Final = "that is not the URL of a controller, such as http://192.0.2.1:8080"
 
 
 class Connection:
@@ -192,7 +192,7 @@ def _certificates(url: str, authority: Path | None) -> ssl.SSLContext:
     try:
         context.load_verify_locations(authority)
     except (OSError, ssl.SSLError) as error:
-        why = "it is no PEM file of certificates" if isinstance(error, ssl.SSLError) else error.strerror
+        why = "it is not a PEM file of certificates" if isinstance(error, ssl.SSLError) else error.strerror
         raise ControllerError(f"authority {authority} cannot be used: {why}") from None
     return context
 

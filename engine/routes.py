@@ -147,7 +147,7 @@ class EngineRoutes:
         wanted = number("part", 1, 1) or 1
         head = self._head(experiment)
         if head["kind"] != "sweep":
-            raise ProblemError(404, f"experiment {experiment} is no sweep")
+            raise ProblemError(404, f"experiment {experiment} is not a sweep")
         summary = head["summary"]
         if not isinstance(summary, dict) or not summary.get("points"):
             raise ProblemError(409, f"experiment {experiment} is {head['state']} and has no results")

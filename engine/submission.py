@@ -228,7 +228,7 @@ def _with_changes(data: dict[str, Any], changed: Mapping[str, Any]) -> dict[str,
             try:
                 set_field(data, path, value)
             except (SweepError, IndexError, TypeError, ValueError, AttributeError):
-                raise SubmissionError([Wrong(f"set.{path}", "is no field of this spec")]) from None
+                raise SubmissionError([Wrong(f"set.{path}", "is not a field of this spec")]) from None
     return data
 
 

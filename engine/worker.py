@@ -84,7 +84,7 @@ def _own(directory: Path) -> None:
     status = directory.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise SlotError(
-            f"{directory} is no directory of our own, so others could hold the labs' slots: remove it"
+            f"{directory} is not a directory of our own, so others could hold the labs' slots: remove it"
         )
     if stat.S_IMODE(status.st_mode) & 0o077:
         directory.chmod(0o700)

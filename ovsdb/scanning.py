@@ -15,7 +15,7 @@ _SPACE: Final = b" \t\r\n"
 
 
 class ScanError(CapstanError, ValueError):
-    """What arrived is no JSON object; the text says why."""
+    """What arrived is not a JSON object; the text says why."""
 
 
 class JsonScanner:

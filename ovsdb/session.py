@@ -117,7 +117,7 @@ class OvsdbSession:
             except RecursionError:
                 raise OvsdbError("a message that is nested too deeply") from None
             except ValueError:  # UnicodeDecodeError is one
-                raise OvsdbError("a message that is no JSON, or not UTF-8") from None
+                raise OvsdbError("a message that is not JSON, or not UTF-8") from None
         return messages
 
     def _message(self, message: dict[str, Any]) -> Changed | Done | None:

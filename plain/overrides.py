@@ -18,7 +18,7 @@ def leaves(overrides: object, where: str) -> Iterator[tuple[tuple[str, ...], Any
         raise PlainError(where, f"expected an object, got {overrides!r}")
     for key, value in overrides.items():
         if not isinstance(key, str) or not all(part.rstrip("?") for part in key.split(".")):
-            raise PlainError(where, f"{key!r} is no name of a field")
+            raise PlainError(where, f"{key!r} is not the name of a field")
         path = tuple(key.split("."))
         if isinstance(value, Mapping) and value:
             yield from ((path + rest, leaf) for rest, leaf in leaves(value, f"{where}.{key}"))

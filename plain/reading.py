@@ -107,7 +107,7 @@ def _check_text(data: object, where: str) -> None:
         if isinstance(item, str):
             if not item.isascii() and _SURROGATE.search(item):
                 raise PlainError(
-                    where, "holds half a character (a lone surrogate), which is no text: leave it out"
+                    where, "holds half a character (a lone surrogate), which is not text: leave it out"
                 )
         elif isinstance(item, float):
             if not math.isfinite(item):

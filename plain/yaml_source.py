@@ -74,7 +74,7 @@ def path_of(text: str) -> Path:
 def read(text: str, filename: str) -> Source:
     """Return *text* as plain data; ``on``, ``off``, ``yes`` and ``no`` are words, as in YAML 1.2.
 
-    A syntax error, a duplicate key or a key that is no text is a problem, never an exception.
+    A syntax error, a duplicate key or a key that is not text is a problem, never an exception.
     """
     source = Source(filename=filename)
     if _brackets(text) > DEEPEST:  # for which the parser would take a time that grows with their square
@@ -171,7 +171,7 @@ class _Reader:
     def _scalar(self, node: yaml.Node, path: Path) -> Any:
         if _SURROGATE.search(node.value):
             self._problem(
-                node, path, "holds half a character (a lone surrogate), which is no text: leave it out"
+                node, path, "holds half a character (a lone surrogate), which is not text: leave it out"
             )
             return None
         if node.tag.endswith((":timestamp", ":binary")):
@@ -181,7 +181,7 @@ class _Reader:
             self._problem(
                 node,
                 path,
-                f"{node.value[:40]!r} is no number here: write it in decimal, or as text in quotes",
+                f"{node.value[:40]!r} is not a number here: write it in decimal, or as text in quotes",
             )
             return None
         try:

@@ -141,7 +141,7 @@ def decode_body(body: bytes) -> AdmissionMessage:
         return Grant(*_GRANT.unpack(body)[1:])
     if kind == 4 and size == _STOP.size:
         return Stop(*_STOP.unpack(body)[1:])
-    raise AdmissionError(f"{size} B of kind {kind} are no admission message")
+    raise AdmissionError(f"{size} B of kind {kind} are not an admission message")
 
 
 def newer(sequence: int, than: int | None) -> bool:

@@ -367,7 +367,7 @@ def _decode_json(body: bytes) -> Message:
         data = json.loads(body)
         kind = _BY_TYPE[data.pop("type")]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ControlError(f"frame is no message: {error!r}") from None
+        raise ControlError(f"frame is not a message: {error!r}") from None
     try:
         message: Message = build(
             kind, {key: value for key, value in data.items() if key in _names(kind)}, kind.type

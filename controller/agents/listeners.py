@@ -109,7 +109,7 @@ def _unix_listener(path: Path) -> socket.socket:
 def _clear_stale(path: Path) -> None:
     try:
         if not stat.S_ISSOCK(path.stat().st_mode):
-            raise ChannelError(f"{path} is there and is no socket: remove it or give another path")
+            raise ChannelError(f"{path} is there and is not a socket: remove it or give another path")
     except FileNotFoundError:
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:

@@ -52,9 +52,9 @@ class Member:
             raise MembershipError(f"host name {hello.host!r} must be letters, digits, '.', '_' and '-'")
         mac = hello.underlay_mac.lower()
         if not _MAC.fullmatch(mac):
-            raise MembershipError(f"underlay_mac {hello.underlay_mac!r} is no Ethernet address")
+            raise MembershipError(f"underlay_mac {hello.underlay_mac!r} is not an Ethernet address")
         if not 0 <= hello.session < 1 << 32:
-            raise MembershipError(f"session {hello.session} is no 32-bit number")
+            raise MembershipError(f"session {hello.session} is not a 32-bit number")
         try:
             underlay = str(ipaddress.IPv4Address(hello.underlay_ip))
             overlay = tuple(

@@ -51,7 +51,7 @@ def host_tokens(directory: Path, hosts: Iterable[str]) -> dict[str, str]:
         ) from None
     for host in hosts:
         if not HOST.fullmatch(host):
-            raise TokenError(f"{host!r} is no host name: letters, digits, '.', '_' and '-', at most 63")
+            raise TokenError(f"{host!r} is not a host name: letters, digits, '.', '_' and '-', at most 63")
         tokens[host] = read_or_make_token(directory / host)
     return tokens
 

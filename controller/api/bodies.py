@@ -208,7 +208,7 @@ def _check_keepable(value: object, where: str, depth: int = 0) -> None:
     if isinstance(value, int | float) and not -MOST <= value <= MOST:  # nor is infinity
         raise PlainError(where, f"{value} is not within {-MOST}..{MOST}")
     if isinstance(value, str) and (not _is_text(value) or "\0" in value):
-        raise PlainError(where, "holds a character that is no text")
+        raise PlainError(where, "holds a character that is not text")
     inner: Iterable[tuple[str, object]] = ()
     if isinstance(value, list):
         inner = ((f"{where}[{index}]", item) for index, item in enumerate(value))

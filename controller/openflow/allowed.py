@@ -68,7 +68,7 @@ def read_allowed_switches(path: Path) -> AllowedSwitches:
             )
         if match is None:
             raise AllowedSwitchesError(
-                f"{word!r} is no datapath id",
+                f"{word!r} is not a datapath id",
                 where=f"{path}:{number}",
                 remedy="write up to 16 hex digits, such as 0000000000000001",
             )

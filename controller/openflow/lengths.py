@@ -61,7 +61,7 @@ def entries(form: EntryForm, data: bytes, begin: int, end: int) -> Iterator[Span
                 f"{form.name} at byte {begin} says that it has {length} B, {least} B at least"
             )
         if form.aligned and length % 8:
-            raise MalformedError(f"{form.name} at byte {begin} has {length} B, which is no multiple of 8")
+            raise MalformedError(f"{form.name} at byte {begin} has {length} B, which is not a multiple of 8")
         following = begin + (-(-length // 8) * 8 if form.padded else length)
         if following > end:
             raise MalformedError(

@@ -14,7 +14,7 @@ def prefixes(first: int, last: int) -> tuple[Masked, ...]:
         ValueError: no such range of 16-bit ports.
     """
     if not 0 <= first <= last < 1 << _BITS:
-        raise ValueError(f"ports {first}..{last} are no range within 0..65535")
+        raise ValueError(f"ports {first}..{last} are not a range within 0..65535")
     pairs: list[Masked] = []
     while first <= last:
         # The largest block that begins here: as aligned as `first` is, no longer than what is left.

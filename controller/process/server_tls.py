@@ -31,7 +31,7 @@ def why_not(error: OSError) -> str:
     if not isinstance(error, ssl.SSLError):
         return error.strerror or str(error)
     return (
-        "it is no PEM file of that kind"
+        "it is not a PEM file of that kind"
         if "PEM" in str(error) or "NO_START_LINE" in str(error)
         else error.reason
     )

@@ -74,7 +74,7 @@ def _set(data: dict[str, Any], path: tuple[str, ...], value: Any, where: str) ->
                 return
             below = level[name] = {}  # a name that is not known, too: the strict reading says so, with a hint
         if not isinstance(below, dict):
-            raise PlainError(f"{where}.{'.'.join(path[: depth + 1])}", "is no object: it has no fields")
+            raise PlainError(f"{where}.{'.'.join(path[: depth + 1])}", "is not an object: it has no fields")
         level = below
     name = last.rstrip("?")
     if last.endswith("?") and level.get(name) is None:

@@ -59,7 +59,7 @@ def open_database(url: str) -> Engine:
         parsed = make_url(url)
     except SQLAlchemyError:
         raise DatabaseError(
-            f"database {url!r} is no SQLAlchemy URL, as sqlite:////var/lib/capstan/capstan.db or "
+            f"database {url!r} is not a SQLAlchemy URL, as sqlite:////var/lib/capstan/capstan.db or "
             "postgresql+psycopg://user:password@host/name"
         ) from None
     shown = parsed.render_as_string(hide_password=True)

@@ -75,7 +75,7 @@ def read_result(directory: Path) -> tuple[dict[str, Any], list[dict[str, str]]]:
     except ValueError as error:
         raise ReportError(f"{directory / 'result.json'} cannot be read: {error}") from None
     if not isinstance(document, dict) or not ({"schemes", "runs"} <= document.keys() or _is_sweep(document)):
-        raise ReportError(f"{directory / 'result.json'} is no result that `capstan run` has written")
+        raise ReportError(f"{directory / 'result.json'} is not a result that `capstan run` has written")
     records = directory / "flows.csv"
     if not records.exists():
         return document, []

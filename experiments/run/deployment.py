@@ -392,5 +392,5 @@ def scheme_body(name: str) -> str | dict[str, Any]:
         return name
     source = read(Path(name).read_text(encoding="utf-8"), name)
     if source.problems or not isinstance(source.data, dict):
-        raise PlainError(name, str(source.problems[0]) if source.problems else "is no scheme")
+        raise PlainError(name, str(source.problems[0]) if source.problems else "is not a scheme")
     return source.data

@@ -69,7 +69,7 @@ def only(spec: Spec, wanted: Sequence[str]) -> Spec:
     for name in wanted:
         if name not in there:
             raise SweepError(
-                f"{first.label} {name!r} is no point of this sweep; there are {', '.join(there)}"
+                f"{first.label} {name!r} is not a point of this sweep; there are {', '.join(there)}"
             )
     kept = [index for index, name in enumerate(there) if name in wanted]
     axis = replace(
@@ -115,7 +115,9 @@ def grid(data: Mapping[str, Any], axes: Sequence[Axis]) -> Iterator[tuple[tuple[
                 try:
                     set_field(changed, field, axis.values[position])
                 except (IndexError, TypeError, ValueError, AttributeError):
-                    raise SweepError(f"{field!r} is no field of this spec", index, "fields", number) from None
+                    raise SweepError(
+                        f"{field!r} is not a field of this spec", index, "fields", number
+                    ) from None
         yield tuple(axis.ticks[position] for axis, position in zip(axes, combination, strict=True)), changed
 
 

@@ -154,7 +154,7 @@ def test_a_port_that_somebody_has_is_named(
         ("agents-token", b"\xff" * 40, "cannot be read"),
         ("lldp-key", b"", "holds 0 B, not 16: remove it and a new one is made"),
         ("capstan.db", "no database at all " * 100, "file is not a database"),
-        ("agents.sock", "precious", "is there and is no socket"),
+        ("agents.sock", "precious", "is there and is not a socket"),
     ],
 )
 def test_files_that_cannot_be_used_are_named(
@@ -193,7 +193,7 @@ def test_hosts_that_are_named_have_a_token_of_their_own(tmp_path: Path) -> None:
         check=False,
     )
     assert process.returncode == 1
-    assert "no host name" in process.stderr
+    assert "not a host name" in process.stderr
 
 
 def test_a_token_that_everybody_can_read_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -240,7 +240,7 @@ def test_a_file_of_switches_that_cannot_be_used_is_an_error(tmp_path: Path) -> N
         ["--data", str(tmp_path / "data"), "--openflow", "127.0.0.1:0", "--switches", str(file)],
     )
     assert done.exit_code == 1
-    assert f"{file}:1: '00000000000000g1' is no datapath id" in done.output
+    assert f"{file}:1: '00000000000000g1' is not a datapath id" in done.output
 
 
 def test_names_of_certificates_need_tls(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_a_sweep_is_a_point_for_each_combination_and_the_last_axis_runs_fastest(
         ({"preset": "smal"}, "preset", "did you mean 'small'"),
         ({"preset": "../small"}, "preset", "is not known"),
         ({"preset": "small", "set": {"workload.flows.cout": 3}}, "preset.workload.flows.cout", "'count'"),
-        ({"preset": "small", "set": {"name.first": 3}}, "set.name.first", "is no field"),
+        ({"preset": "small", "set": {"name.first": 3}}, "set.name.first", "is not a field"),
         ({"preset": "small", "schemes": ["capz"]}, "preset.schemes[0]", "did you mean 'caps'"),
         ({"preset": "small", "schemes": ["/etc/shadow.yaml"]}, "preset.schemes[0]", "is a file"),
         ({"preset": "small", "schemes": ["no/such/file.yaml"]}, "preset.schemes[0]", "is a file"),

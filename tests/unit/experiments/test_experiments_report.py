@@ -125,7 +125,11 @@ def test_figures_without_enough_to_show_are_left_out(result: Path) -> None:
 def test_what_is_no_result_is_told(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"holds no result\.json"):
         read_result(tmp_path)
-    for text, words in (("{", "cannot be read"), ('{"points": []}', "is no result"), ("[]", "is no result")):
+    for text, words in (
+        ("{", "cannot be read"),
+        ('{"points": []}', "is not a result"),
+        ("[]", "is not a result"),
+    ):
         (tmp_path / "result.json").write_text(text)
         with pytest.raises(ReportError, match=words):
             read_result(tmp_path)

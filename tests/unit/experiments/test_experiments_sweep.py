@@ -133,7 +133,7 @@ def test_axes_that_cannot_be_are_refused(axes: list[Axis], said: str) -> None:
     ("old", "new", "line", "said"),
     [
         ("[workload.long_flows.number]", "[workload.long_flow.number]", 13, "did you mean 'long_flows'?"),
-        ("[workload.long_flows.number]", "[title.x]", 14, "'title.x' is no field of this spec"),
+        ("[workload.long_flows.number]", "[title.x]", 14, "'title.x' is not a field of this spec"),
         (
             "values: [1, 3]",
             "values: [1, 0]",
@@ -291,9 +291,9 @@ def test_single_points_of_the_first_axis_are_taken_by_what_tables_call_them() ->
     assert kept == points(spec())[3:]
     turned = replace(spec(), sweep=spec().sweep[::-1])
     assert [point.at for point in points(only(turned, ["4", "1"]))] == [(1, 1), (1, 3), (4, 1), (4, 3)]
-    with pytest.raises(SweepError, match="long flows '2' is no point of this sweep; there are 1, 3"):
+    with pytest.raises(SweepError, match="long flows '2' is not a point of this sweep; there are 1, 3"):
         only(spec(), ["2"])
-    with pytest.raises(SweepError, match="no sweep"):
+    with pytest.raises(SweepError, match="there is no sweep"):
         only(replace(spec(), sweep=()), ["3"])
 
 

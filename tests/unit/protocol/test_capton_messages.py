@@ -43,7 +43,7 @@ def test_frames_are_compact_and_come_through_in_any_pieces(sent: list[AdmissionM
 
 @pytest.mark.parametrize("body", [b"", b"\0", b"\5" + bytes(8), b"\2" + bytes(9), b"\1" + bytes(19)])
 def test_a_frame_that_is_none_ends_the_connection(body: bytes) -> None:
-    with pytest.raises(ControlError, match="are no admission message"):
+    with pytest.raises(ControlError, match="are not an admission message"):
         FrameReader().feed((len(body) + 1).to_bytes(4, "big") + b"\x43" + body)
 
 

@@ -98,8 +98,8 @@ def test_arbitrary_bytes_raise_only_control_errors(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        ([], "no message"),
-        ({"type": "nonsense"}, "no message"),
+        ([], "not a message"),
+        ({"type": "nonsense"}, "not a message"),
         ({"type": "ping"}, "ping: field 'id' is missing"),
         ({"type": "ping", "id": "7"}, "ping.id: expected int"),
         ({"type": "directory", "peers": [{"host": 1}]}, "directory.peers[0]"),

@@ -44,7 +44,7 @@ def test_sockets_are_private_and_gone_afterwards_and_never_taken_from_somebody(t
         RawAgent.joined(at.socket_path, 1).close()
 
     (tmp_path / "file").write_text("precious")
-    with pytest.raises(ChannelError, match="is no socket: remove it or give another path"):
+    with pytest.raises(ChannelError, match="is not a socket: remove it or give another path"):
         open_and_close(tmp_path, tmp_path / "file")
     assert (tmp_path / "file").read_text() == "precious"
     with pytest.raises(ChannelError, match="the path is too long"):

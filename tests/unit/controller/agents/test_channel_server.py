@@ -78,7 +78,7 @@ BAD_FRAMES = {
     "length 0": frame(0, 0x4A, b""),
     "another format": frame(5, 0x99, b"abcd"),
     "no JSON": frame(6, 0x4A, b"{nope"),
-    "JSON that is no object": frame(3, 0x4A, b"[]"),
+    "JSON that is not an object": frame(3, 0x4A, b"[]"),
     "bottomless JSON": frame(60_001, 0x4A, b"[" * 60_000),
     "a type that nobody knows": frame(16, 0x4A, b'{"type":"quit"}'),
     "a field of another type": frame(25, 0x4A, b'{"type":"ping","id":"x"}'),
@@ -212,11 +212,11 @@ def test_nobody_may_say_much_before_it_is_known_who_speaks(tmp_path: Path) -> No
         ({"host": ""}, "host name '' must be letters"),
         ({"underlay_ip": "10.0.1"}, "10.0.1"),
         ({"underlay_ip": "fd00::1"}, "fd00::1"),
-        ({"underlay_mac": "00:00"}, "underlay_mac '00:00' is no Ethernet address"),
+        ({"underlay_mac": "00:00"}, "underlay_mac '00:00' is not an Ethernet address"),
         ({"overlay": []}, "needs 1 to 64 overlay addresses"),
         ({"overlay": ["10.128.1.1/9"]}, "10.128.1.1/9"),
-        ({"session": 2**32}, "no 32-bit number"),
-        ({"session": -1}, "no 32-bit number"),
+        ({"session": 2**32}, "not a 32-bit number"),
+        ({"session": -1}, "not a 32-bit number"),
     ],
 )
 def test_an_agent_that_cannot_be_is_told_why(tmp_path: Path, changes: dict[str, object], reason: str) -> None:
@@ -254,7 +254,7 @@ def test_a_host_with_a_token_of_its_own_takes_no_others_name(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("host", ["../h1", "", "a/b", ".h", "h" * 64, "h\n"])
 def test_what_is_no_host_name_has_no_token(tmp_path: Path, host: str) -> None:
-    with pytest.raises(TokenError, match="no host name"):
+    with pytest.raises(TokenError, match="not a host name"):
         host_tokens(tmp_path / "agent-tokens", [host])
 
 

@@ -119,7 +119,7 @@ def test_an_authority_that_cannot_be_used_says_so(tmp_path: Path) -> None:
     with pytest.raises(ControllerError, match=r"nothing\.pem cannot be used: No such file"):
         Connection("https://127.0.0.1:1", None, 1, tmp_path / "nothing.pem")
     (tmp_path / "empty.pem").write_text("no certificate")
-    with pytest.raises(ControllerError, match=r"empty\.pem cannot be used: it is no PEM file"):
+    with pytest.raises(ControllerError, match=r"empty\.pem cannot be used: it is not a PEM file"):
         Connection("https://127.0.0.1:1", None, 1, tmp_path / "empty.pem")
 
 

@@ -221,7 +221,7 @@ def test_only_switches_of_the_list_may_connect(tmp_path: Path, caplog: pytest.Lo
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("l1\n", r"switches:1: 'l1' is no datapath id; write up to 16 hex digits"),
+        ("l1\n", r"switches:1: 'l1' is not a datapath id; write up to 16 hex digits"),
         ("1\n\n00000000000000001\n", "switches:3: '00000000000000001' is no"),
         ("1\n# two\n0x01\n", "switches:3: 0x01 is in line 1 already"),
         ("1 l1\n2 l2 l3\n", "switches:2: 'l3' is too much; write a datapath id, and a certificate's name"),

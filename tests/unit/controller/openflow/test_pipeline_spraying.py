@@ -115,7 +115,7 @@ def test_the_ranges_in_use() -> None:
 
 
 def test_no_range() -> None:
-    with pytest.raises(ValueError, match="no range"):
+    with pytest.raises(ValueError, match="not a range"):
         prefixes(5, 4)
-    with pytest.raises(ValueError, match="no range"):
+    with pytest.raises(ValueError, match="not a range"):
         prefixes(5, 65536)

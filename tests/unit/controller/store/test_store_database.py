@@ -164,8 +164,8 @@ def test_postgresql_gets_64_bit_integers() -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("nonsense", r"database 'nonsense' is no SQLAlchemy URL, as sqlite:"),
-        ("", r"is no SQLAlchemy URL"),
+        ("nonsense", r"database 'nonsense' is not a SQLAlchemy URL, as sqlite:"),
+        ("", r"is not a SQLAlchemy URL"),
         ("sqlite:////proc/nothing/here/capstan.db", r"No such file|cannot|not permitted|Permission"),
         ("sqlite:///{file}/below/capstan.db", r"Not a directory|File exists"),
         ("sqlite:///{directory}", r"unable to open database file"),

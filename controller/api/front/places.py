@@ -69,11 +69,10 @@ class Places(Generic[C]):
         still_waits: whether a connection has waited since it was looked at.
         """
         if now - self._looked_at >= OUTDATED_S:
-            self._waiting.clear()
+            self._gather(now)
         while self._waiting or self._added * LOOK_AGAIN > self._taken.total():
             if not self._waiting:
-                self._gather()
-                self._looked_at, self._added = now, 0
+                self._gather(now)
                 continue
             address = max(self._waiting, key=self._rank)
             waiter = self._waiting[address].popleft()
@@ -86,7 +85,8 @@ class Places(Generic[C]):
     def _rank(self, address: str) -> tuple[int, float]:
         return self._taken[address], -self._waiting[address][0].since
 
-    def _gather(self) -> None:
+    def _gather(self, now: float) -> None:
+        self._looked_at, self._added = now, 0
         by_address: defaultdict[str, deque[Waiting[C]]] = defaultdict(deque)
         for waiter in sorted(self._look(), key=lambda waiter: waiter.since):
             by_address[waiter.address].append(waiter)

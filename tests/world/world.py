@@ -311,7 +311,9 @@ class World:
                 session.to_controller.send(
                     partial(
                         self._for_controller,
-                        lambda one, session=session, message=message: one.asked(session, message),
+                        lambda controller, session=session, message=message: controller.asked(
+                            session, message
+                        ),
                     )
                 )
 

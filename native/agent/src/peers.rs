@@ -58,8 +58,10 @@ pub struct Peer<P: Packet> {
     pub keys: Option<PairKeys>,
     /// Number of the next datagram to this peer.
     pub number: u32,
-    /// Entropy values of what left and was not reported.
+    /// Entropy values of what left and was not reported; kept where `logged`.
     pub sent: SentLog,
+    /// Whether an estimator or a path policy asks what its reports speak of.
+    pub logged: bool,
     /// Coded datagrams that it has not reported.
     pub outstanding: Outstanding,
     /// Units that are not decided.
@@ -95,6 +97,7 @@ impl<P: Packet> Peer<P> {
             keys: None,
             number: 0,
             sent: SentLog::default(),
+            logged: false,
             outstanding: Outstanding::default(),
             outcomes: Outcomes::new(0.008),
             departures: None,

@@ -18,6 +18,7 @@ pub use wrapping::{Subject, Wrapping};
 use std::collections::BTreeMap;
 
 use datapath::inner::FlowKey;
+use datapath::sent::SentLog;
 
 use crate::blocking::BlockingEstimator;
 use crate::class::TrafficClass;
@@ -130,6 +131,10 @@ impl<P: Packets> Sender<P> {
     pub fn adopt<Q: Packet>(&mut self, peer: &mut Peer<Q>) {
         let leaf = peer.known.leaf;
         self.wrapping.steering.routes.to(leaf);
+        peer.logged = self.wrapping.steering.learns() || self.policy.estimator.is_some();
+        if !peer.logged {
+            peer.sent = SentLog::default();
+        }
         if self.wrapping.steering.learns() {
             peer.departures.get_or_insert_default();
         } else {

@@ -80,7 +80,7 @@ impl<P> Wrapping<P> {
         let (number, count) = (peer.number, ports.len() as u32);
         peer.number = number.wrapping_add(count);
         // no receipt ever speaks of feedback
-        if subject.name != 0 {
+        if subject.name != 0 && peer.logged {
             peer.sent.sent(number, &ports);
             if let Some(departures) = &mut peer.departures {
                 let departed = Departed { flow: subject.name, class: subject.class, at: now };

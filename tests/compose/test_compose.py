@@ -27,6 +27,17 @@ from tests.waiting import eventually
 ROOT: Final = Path(__file__).resolve().parents[2]
 BUILD_S: Final = 900.0
 UP_S: Final = 120.0
+MOST_BYTES: Final = 400_000_000
+REFUSED: Final = """
+import ctypes, errno, socket
+try:
+    socket.socket(38, socket.SOCK_SEQPACKET)  # AF_ALG
+    print(False)
+except OSError as error:
+    print(error.errno == errno.EPERM)
+new_namespace = 0x40000000  # of the network
+print(ctypes.CDLL(None).unshare(new_namespace) == 0)
+"""
 pytestmark = pytest.mark.timeout(1500)
 
 
@@ -62,8 +73,17 @@ class Stack:
 
     def get(self, path: str) -> Any:
         """An answer of the API. Raises OSError."""
+        return self.ask(path, None)
+
+    def ask(self, path: str, body: dict[str, Any] | None) -> Any:
+        """The same, to a POST of *body*."""
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with direct.open(f"http://127.0.0.1:{self.port}/api/v1{path}", timeout=30) as answer:
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/api/v1{path}",
+            None if body is None else json.dumps(body).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with direct.open(request, timeout=30) as answer:
             return json.load(answer)
 
     def logs(self) -> str:
@@ -127,6 +147,12 @@ def whole(stack: Stack) -> bool:
     return bool(health["ready"]) and counts == (6, 8, 4, 4)
 
 
+def ended(stack: Stack, number: int) -> bool:
+    state = stack.get(f"/experiments/{number}")["state"]
+    assert state in ("queued", "running", "finished"), state
+    return bool(state == "finished")
+
+
 def look_at_the_page(stack: Stack) -> None:
     """In a real browser: the fabric is drawn, and the page has no error of its own."""
     errors: list[str] = []
@@ -172,6 +198,10 @@ def test_everything_from_the_sources_to_nothing_left(stack: Stack) -> None:
         published = [list(port) for port in (one["HostConfig"]["PortBindings"] or {}).values()]
         assert all(place["HostIp"] == "127.0.0.1" for places in published for place in places)
 
+    # Seccomp profiles of ours: a family of sockets that Docker's own profile lets pass; namespaces for the lab alone.
+    for service, may in (("controller", "False"), ("lab", "True")):
+        assert stack.compose("exec", "-T", service, "python", "-c", REFUSED).split() == ["True", may]
+
     # The command line is whole, and programs run on hosts of the fabric, over the overlay.
     assert "bench" in stack.compose("exec", "-T", "lab", "capstan", "--help")
     said = stack.compose(
@@ -192,6 +222,18 @@ def test_everything_from_the_sources_to_nothing_left(stack: Stack) -> None:
     kept = stack.compose("exec", "-T", "lab", "sh", "-c", "ls /var/lib/capstan/results/small-*/result.json")
     assert kept.split()
 
+    # Begun by the API: on the fabric that is up, and on another, which is watched by way of this controller.
+    few = {"preset": "small", "schemes": ["ecmp"], "set": {"workload.flows.count": 20}}
+    here = stack.ask("/experiments", few)["id"]
+    other = stack.ask("/experiments", {**few, "set": {**few["set"], "fabric.spines": 2}})["id"]
+    for number, spines in ((here, 4), (other, 2)):
+        wait_for(
+            "it runs", lambda number=number: stack.get("/runs/current")["experiment"] == number, 120, stack
+        )
+        switches = stack.get("/runs/current/fabric")["switches"]
+        assert sum(switch["name"].startswith("s") for switch in switches) == spines
+        wait_for("its result", lambda number=number: ended(stack, number), 120, stack)
+
     # The controller crashes: both come back by themselves.
     os.kill(int(controller["State"]["Pid"]), 9)
     wait_for(
@@ -211,9 +253,16 @@ def test_everything_from_the_sources_to_nothing_left(stack: Stack) -> None:
     begun = time.monotonic()
     stack.compose("down", "--volumes")
     down_s = time.monotonic() - begun
+    sizes = {
+        name: int(stack.docker("image", "inspect", "--format", "{{.Size}}", f"{stack.project}-{name}"))
+        for name in ("controller", "lab")
+    }
+    assert max(sizes.values()) < MOST_BYTES, sizes
     label = f"label=com.docker.compose.project={stack.project}"
     for kind in ("container", "volume", "network"):
         every = ["--all"] if kind == "container" else []
         assert stack.docker(kind, "ls", "--quiet", *every, "--filter", label) == ""
     assert interfaces() <= before
-    print(f"from up to the first live picture: {first_picture_s:.1f} s; down: {down_s:.1f} s")
+    print(
+        f"from up to the first live picture: {first_picture_s:.1f} s; down: {down_s:.1f} s; images: {sizes}"
+    )

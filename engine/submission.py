@@ -115,14 +115,19 @@ def read_submission(request: SubmissionBody) -> Submission:
     if simulated:
         _need_simulated(submission.spec, where)
         return submission
-    problem = (
-        lab_problem(submission.spec.simulation)
-        or flows_problem(max(point.spec.expected_flows() for point in points(submission.spec)))
-        or first_lab_problem(submission.spec.schemes, submission.spec.policy)
-    )
+    problem = _why_no_lab(submission.spec)
     if problem is not None:
         raise SubmissionError([Wrong(where, f"{problem} (kind: simulation)")])
     return submission
+
+
+def _why_no_lab(spec: Spec) -> str | None:
+    """Return why a spec can only be simulated; None: a lab can run it, too."""
+    return (
+        lab_problem(spec.simulation)
+        or flows_problem(max(point.spec.expected_flows() for point in points(spec)))
+        or first_lab_problem(spec.schemes, spec.policy)
+    )
 
 
 def _need_simulated(spec: Spec, where: str) -> None:
@@ -138,9 +143,13 @@ def _need_simulated(spec: Spec, where: str) -> None:
 
 
 def preset_submission(name: str) -> Submission:
-    """Return the preset *name* as it is. Nothing is checked, which takes seconds: presets are right."""
+    """Return the preset *name* as it is, simulated where no lab can run it.
+
+    Nothing else is checked, which takes seconds: presets are right.
+    """
     text = find_spec(name).read_text(encoding="utf-8")
-    return _submission(with_all_schemes(spec_from_dict(read(text, name).data), lab_scheme_names()), text)
+    spec = with_all_schemes(spec_from_dict(read(text, name).data), lab_scheme_names())
+    return _submission(spec, text, _why_no_lab(spec) is not None)
 
 
 def _submission(spec: Spec, text: str, simulated: bool = False) -> Submission:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Final, Literal
 
 from capstan_client.errors import CapstanError
 from experiments.results.claims import compared, find, find_across
+from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.spec.spec import Claim, Spec, spec_to_dict
 from experiments.spec.sweep import is_across, points, show, words
 from plain.reading import PlainError, build
@@ -27,6 +29,8 @@ PAPERS: Final[Mapping[Paper, str]] = {
 """By the word that a claim's source begins with."""
 NOTES: Final = Path(__file__).parent / "evidence.json"
 QUICK_REPEATS: Final = 2
+MOST_REPEATS: Final = 20
+"""More than a spec asks for are simulated until a scheme has flows enough for a p99, but never more than these."""
 
 Summary = Literal["holds", "in part", "not", "open", "not simulated", "not run", "no figure"]
 
@@ -107,7 +111,10 @@ def paper_of(claim: Claim) -> Paper | None:
 
 
 def wanted(spec: Spec, *, quick: bool) -> Spec:
-    """Return a spec with those of its schemes alone that its claims compare; quick: with fewer repeats."""
+    """Return a spec with those of its schemes alone that its claims compare, and repeats enough to judge them by.
+
+    A spec's own repeats are what a lab has time for. quick: with fewer.
+    """
     named = {
         label
         for claim in spec.claims
@@ -116,7 +123,8 @@ def wanted(spec: Spec, *, quick: bool) -> Spec:
     }
     kept = tuple(choice for choice in spec.schemes if choice.label in named)
     baseline = spec.baseline if spec.baseline in named else kept[0].label
-    repeats = min(spec.repeats, QUICK_REPEATS) if quick else spec.repeats
+    enough = min(MOST_REPEATS, math.ceil(FLOWS_FOR_P99 / max(1.0, spec.expected_flows())))
+    repeats = min(spec.repeats, QUICK_REPEATS) if quick else max(spec.repeats, enough)
     return replace(spec, schemes=kept, baseline=baseline, repeats=repeats)
 
 
@@ -247,7 +255,8 @@ def markdown(rows: Iterable[Row], notes: Notes, *, quick: bool) -> str:
         "# Evidence: the papers' figures and ours",
         "",
         f"Written by `./capstan evidence{' --quick' if quick else ''}`: every claim of every preset, simulated with "
-        "the preset's own settings and seed (what was scaled, the preset's description says), and what `./capstan run` "
+        "the preset's own settings and seed (what was scaled, the preset's description says; with more repeats where a "
+        f"scheme has fewer than {FLOWS_FOR_P99} flows, up to {MOST_REPEATS}), and what `./capstan run` "
         "found on switches where its result is kept in `results/`. Ours is the ratio of both schemes with its 95 % "
         "interval, at every point of a sweep. *Holds*: the whole interval is within what the paper says, at all "
         "points; *in part*: at some; *not*: at none, and outside at some; *open*: intervals decide nothing; *no "

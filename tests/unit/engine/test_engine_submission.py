@@ -12,7 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.estimate import BRING_UP_S, expected_s
-from engine.submission import MOST_BYTES, SubmissionBody, SubmissionError, read_submission
+from engine.submission import (
+    MOST_BYTES,
+    SubmissionBody,
+    SubmissionError,
+    preset_submission,
+    read_submission,
+)
 from experiments.spec.check import preset_names
 from experiments.spec.spec import spec_from_dict
 
@@ -27,9 +33,11 @@ def wrong(**body: Any) -> list[tuple[str, str, int]]:
 
 @pytest.mark.parametrize("name", preset_names())
 def test_every_preset_can_be_submitted(name: str) -> None:
-    found = read_submission(SubmissionBody(preset=name))
+    simulated = preset_submission(name).job.simulated
+    found = read_submission(SubmissionBody(preset=name, kind="simulation" if simulated else "experiment"))
     assert found.job.runs > 0
-    assert found.job.estimated_s > BRING_UP_S
+    assert found.job.simulated == simulated
+    assert found.job.estimated_s > (0 if simulated else BRING_UP_S)
     assert sum(point.runs for point in found.points) in (0, found.job.runs)
     assert spec_from_dict(found.job.spec) == found.spec
 

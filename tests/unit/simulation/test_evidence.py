@@ -11,8 +11,10 @@ import pytest
 
 from cli.specs import load_spec
 from experiments.spec.check import preset_names
-from experiments.spec.spec import Claim, Comparison
+from experiments.results.statistics import FLOWS_FOR_P99
+from experiments.spec.spec import Axis, Claim, Comparison
 from simulation.evidence import (
+    MOST_REPEATS,
     PAPERS,
     At,
     EvidenceError,
@@ -39,6 +41,8 @@ CLAIM = Claim(
     "qualitative",
     Comparison("short-mean", "caps", "ecmp", at_most=1),
 )
+
+CLAIM_OF_RPS = replace(CLAIM, compare=Comparison("short-mean", "rps", "ecmp", at_most=1))
 
 
 def at(verdict: str, ratio: float | None = 0.5) -> At:
@@ -94,6 +98,29 @@ def test_a_preset_is_simulated_kept_and_written(tmp_path: Path) -> None:
 
 def _plain(rows: list[Row] | None) -> Any:
     return json.loads(json.dumps([[[one.point, one.finding] for one in row.simulated] for row in rows or []]))
+
+
+@pytest.mark.parametrize("name", ["caps-fig11", "caps-fig20", "tpfs-fig1"])
+def test_short_runs_are_repeated_until_there_are_flows_for_a_p99(name: str) -> None:
+    spec = load_spec(name).spec
+    repeats = wanted(spec, quick=False).repeats
+    assert spec.repeats <= repeats <= max(spec.repeats, MOST_REPEATS)
+    assert repeats in (spec.repeats, MOST_REPEATS) or repeats * spec.expected_flows() >= FLOWS_FOR_P99
+    assert (repeats - 1) * spec.expected_flows() < FLOWS_FOR_P99 or repeats == spec.repeats
+
+
+def test_a_claim_over_two_points_is_a_row_with_a_single_figure() -> None:
+    compare = Comparison("short-mean", "ecmp", "ecmp", at_most=10, points=(1, 2))
+    axis = Axis("long flows", ("workload.long_flows.number",), (1, 2))
+    spec = load_spec("small", ("ecmp", "rps")).spec
+    spec = replace(spec, repeats=2, sweep=(axis,), claims=(CLAIM_OF_RPS, replace(CLAIM, compare=compare)))
+    each, across = simulate_claims("small", spec)
+    assert [one.point for one in each.simulated] == ["long flows = 1", "long flows = 2"]
+    (only,) = across.simulated
+    assert only.point == ""
+    assert only.finding["ratio"] > 0
+    text = markdown([each, across], Notes(), quick=False)
+    assert "ecmp at 1 / ecmp at 2, mean completion time of short flows, claimed at most 10" in text
 
 
 def test_what_cannot_be_simulated_is_a_row_that_says_why() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cli.specs import load_spec
-from experiments.spec.check import preset_names
 from experiments.results.statistics import FLOWS_FOR_P99
+from experiments.spec.check import preset_names
 from experiments.spec.spec import Axis, Claim, Comparison
 from simulation.evidence import (
     MOST_REPEATS,

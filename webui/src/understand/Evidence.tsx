@@ -28,6 +28,10 @@ export function Evidence({ scheme }: { scheme: string }) {
       ) : (
         queue && <ClaimList scheme={scheme} />
       )}
+      <Quiet>
+        Every claim of every preset, simulated, and why it holds or not: docs/evidence.md, which ./capstan
+        evidence writes.
+      </Quiet>
     </Panel>
   );
 }

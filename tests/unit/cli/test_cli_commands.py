@@ -18,6 +18,7 @@ from cli.commands.bench import BENCHMARKS
 from cli.commands.test import SMALL_LAB
 from cli.specs import load_spec
 from controller.schemes import loader
+from engine.submission import preset_submission
 from experiments.spec.check import preset_names
 from experiments.spec.sweep import points
 from tests.unit.cli.command_line import ENVIRONMENT, ROOT, InProcess
@@ -244,7 +245,10 @@ def test_a_package_that_only_one_command_needs_is_missed_by_that_command_only(tm
 def test_every_preset_is_right(name: str, capstan_says: InProcess) -> None:
     done = capstan_says("check", name)
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.search(r"nothing wrong; \d+ runs, about (\d+ s|\d+ min|\d+\.\d h)$", done.stdout.strip())
+    first, *more = done.stdout.strip().splitlines()
+    assert re.search(r"nothing wrong; \d+ runs, about (\d+ s|\d+ min|\d+\.\d h)$", first)
+    assert bool(more) == preset_submission(name).job.simulated
+    assert all("for simulations only: use ./capstan simulate" in line for line in more)
 
 
 def test_the_time_that_a_spec_takes_is_that_of_its_arrivals_and_what_is_between(

@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 HERE = ROOT / "setup" / "simulator"
 OTHERS = Path(capstan_native.__file__).parent
 """Packages that are not ours."""
+PLAIN = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def backend() -> ModuleType:
@@ -60,8 +61,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def capstan(python: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [str(python), "-P", "-m", "cli", *arguments]
-    plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return subprocess.run(command, cwd=cwd, env=plain, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=cwd, env=PLAIN, capture_output=True, text=True, check=False)
 
 
 def test_it_simulates_a_small_spec_and_keeps_the_result(installed: Path, tmp_path: Path) -> None:
@@ -104,6 +104,7 @@ def test_its_record_has_every_file_with_its_digest(installed: Path) -> None:
 
 def test_the_programs_of_this_environment_are_not_the_wheels(installed: Path) -> None:
     code = "import capstan_native, simulation; print(capstan_native.__file__, simulation.__file__)"
-    found = subprocess.run([installed, "-P", "-c", code], capture_output=True, text=True, check=True).stdout
+    command = [installed, "-P", "-c", code]
+    found = subprocess.run(command, env=PLAIN, capture_output=True, text=True, check=True).stdout
     assert found.count("/packages/") == 2
     assert str(Path(sys.prefix)) not in found

@@ -36,6 +36,9 @@ class ScriptedPlane:
     on_tick: Callable[[float], Effects] = lambda _: Effects()
     next_tick: float | None = None
 
+    def refusal(self, dpid: int, now: float) -> str | None:
+        return None
+
     def of(self, kind: str) -> list[tuple[Any, ...]]:
         return [call for call in self.calls if call[0] == kind]
 

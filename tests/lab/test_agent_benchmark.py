@@ -8,6 +8,8 @@ from benchmarks import agent
 
 DIFFERENCES = ("rtt_added", "authentication_")
 """Of two measurements: noise may make them negative."""
+TICKS = ("super_packet_coded",)
+"""Of time outside of the kernel alone, which is sampled every 10 ms: one second may have none."""
 
 
 def test_every_figure_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -15,7 +17,7 @@ def test_every_figure_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(agent, name, value)
     figures = agent.run()["figures"]
     for name, figure in figures.items():
-        assert figure["value"] > 0 or name.endswith("_added") or name.startswith(DIFFERENCES), name
+        assert figure["value"] > 0 or name.endswith("_added") or name.startswith(DIFFERENCES + TICKS), name
     goals = {name for name, figure in figures.items() if figure["goal"] is not None}
     assert goals == {
         "rtt_added",

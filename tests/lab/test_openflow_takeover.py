@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -98,6 +99,19 @@ def end_streams(streams: list[Stream]) -> str:
     return "; ".join(losses)
 
 
+def drops(lab: Deployment) -> Counter[str]:
+    """Return how often each switch dropped a packet, by the reason that its daemon counts."""
+    counted: Counter[str] = Counter()
+    for name in lab.lab.switches:
+        target = f"{lab.lab.switch(name).run_dir}/ovs-vswitchd.ctl"
+        shown = subprocess.run(
+            ["ovs-appctl", "-t", target, "coverage/show"], capture_output=True, text=True, check=True
+        )
+        for reason, total in re.findall(r"^(\S*drop\S*) .*total: (\d+)$", shown.stdout, re.MULTILINE):
+            counted[f"{name} {reason}"] = int(total)
+    return counted
+
+
 def wait_whole(lab: Deployment) -> None:
     eventually(lambda: not lab.missing(lab.client.health()), lambda: lab.missing(lab.client.health()))
 
@@ -182,6 +196,7 @@ def test_controllers_die_and_are_followed_without_a_lost_packet(
 ) -> None:
     lab.set_scheme(SchemeChoice(scheme, scheme))
     wait_whole(lab)
+    before = drops(lab)
     streams = begin_streams(lab, request)
     longest = 0.0
     for _ in range(2):
@@ -195,7 +210,9 @@ def test_controllers_die_and_are_followed_without_a_lost_packet(
     time.sleep(0.5)
     lost = end_streams(streams)
     # a controller that needs longer, on a machine that is that busy, begins anew with what it knows
-    assert not lost or longest > TAKEOVER_LIMIT_S, f"lost {lost}; the slower start took {longest:.1f} s"
+    assert not lost or longest > TAKEOVER_LIMIT_S, (
+        f"lost {lost}; the slower start took {longest:.1f} s; drops {dict(drops(lab) - before)}"
+    )
 
     def generations() -> list[set[str]]:
         """Of each switch's flows, the controllers that wrote them."""

@@ -25,7 +25,7 @@ from tests.waiting import eventually
 
 
 def test_newest_policy_only_for_whoever_reads_late(tmp_path: Path) -> None:
-    """Policies that nobody has read yet are replaced, not queued: memory stays bounded."""
+    """Policies that no agent has read yet are replaced, not queued: memory stays bounded."""
     with served(tmp_path) as at:
         late = RawAgent.joined(at.socket_path, 1)
         for version in range(1, 2001):
@@ -68,7 +68,7 @@ def test_reports_name_who_did_not_answer(tmp_path: Path) -> None:
     entry = FlowEntry("sender", 6, "10.128.1.1", 1, "10.128.1.2", 2, "short", 3, 4, 0.0, 1.0)
     with served(tmp_path) as at:
         one, two = RawAgent.joined(at.socket_path, 1), RawAgent.joined(at.socket_path, 2)
-        one.send(FlowReport(99, [entry]))  # nobody asked that: no answer to anything
+        one.send(FlowReport(99, [entry]))  # not asked for: no answer to anything
         two.connection.setblocking(True)
 
         def answer() -> None:

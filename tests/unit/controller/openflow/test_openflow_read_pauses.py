@@ -75,7 +75,7 @@ def test_one_that_is_closed_meanwhile_is_left_alone(
 def test_no_more_packets_are_read_than_meters_would_let_through(
     reads: list[tuple[float, int]], ports: int
 ) -> None:
-    """Whoever waits as long as it is asked to is at the burst and the rate, but for one read."""
+    """A reader that waits as long as it is asked to is at the burst and the rate, but for one read."""
     allowance, now, taken, pause = PacketAllowance(0.0), 0.0, 0, 0.0
     rate = min(MOST_PPS, SHARED_PPS + PORT_PPS * ports)
     for later_s, packets in reads:

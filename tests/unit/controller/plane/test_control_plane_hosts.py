@@ -228,8 +228,8 @@ def test_a_port_of_a_host_that_goes_down_is_told_once_and_again_when_it_is_back(
         sim.port(h1.place, up=up)
         known = {host.ipv4: host.up for host in sim.plane.snapshot().hosts}
         assert known == {h1.ipv4: up, h2.ipv4: True}
-    told = since(sim, HostLinkChanged)
-    assert [(one.ipv4, one.place, one.up) for one in told] == [  # type: ignore[attr-defined]
+    changed = since(sim, HostLinkChanged)
+    assert [(host.ipv4, host.place, host.up) for host in changed] == [  # type: ignore[attr-defined]
         (h1.ipv4, h1.place, False),
         (h1.ipv4, h1.place, True),
     ]

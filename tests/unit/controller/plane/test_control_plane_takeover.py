@@ -97,7 +97,7 @@ def restarted_without(late: int, shape: Shape) -> Simulation:
 
 
 def test_a_switch_that_takes_long_to_come_back_is_waited_for() -> None:
-    """Its hosts are known to the others only as addresses: nobody's state is replaced before it is there."""
+    """Its hosts are known to the others only as addresses: no state is replaced before it is there."""
     late = 0x10003
     sim = restarted_without(late, leaf_spine(3, 2, 1))
     sim.run(8)

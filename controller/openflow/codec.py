@@ -85,7 +85,7 @@ def add_flow(flow: FlowRule, generation: int) -> bytes:
         if flow.goto <= flow.table:
             raise EncodingError(f"flow {flow}: goto {flow.goto} must lead to a later table than {flow.table}")
         instructions.append(parser.OFPInstructionGotoTable(flow.goto))
-    return _serialized(
+    return serialized(
         parser.OFPFlowMod(
             PROTOCOL,
             command=ofp.OFPFC_ADD,
@@ -101,7 +101,7 @@ def add_flow(flow: FlowRule, generation: int) -> bytes:
 @lru_cache(maxsize=1 << 14)
 def delete_flow(flow: FlowRule) -> bytes:
     """Delete exactly the entry with *flow*'s table, priority and match."""
-    return _serialized(
+    return serialized(
         parser.OFPFlowMod(
             PROTOCOL,
             command=ofp.OFPFC_DELETE_STRICT,
@@ -116,7 +116,7 @@ def delete_flow(flow: FlowRule) -> bytes:
 
 def delete_generation(generation: int) -> bytes:
     """Delete all entries, in all tables, whose cookie is of *generation*."""
-    return _serialized(
+    return serialized(
         parser.OFPFlowMod(
             PROTOCOL,
             command=ofp.OFPFC_DELETE,
@@ -143,7 +143,7 @@ def set_group(group: Group) -> bytes:
         raise EncodingError(f"group {group.id}: failover needs a port or group to watch in every bucket")
     select = group.method != "failover"
     buckets = [_EncodedBucket(number, bucket, select) for number, bucket in enumerate(group.buckets)]
-    return _serialized(
+    return serialized(
         parser.OFPGroupMod(
             PROTOCOL,
             command=_ADD_OR_MODIFY,
@@ -157,7 +157,7 @@ def set_group(group: Group) -> bytes:
 
 
 def delete_group(group: int) -> bytes:
-    return _serialized(
+    return serialized(
         parser.OFPGroupMod(
             PROTOCOL,
             command=ofp.OFPGC_DELETE,
@@ -172,7 +172,7 @@ def delete_group(group: int) -> bytes:
 def add_meter(meter: Meter) -> bytes:
     """Make a meter. A switch that has it already answers with an error."""
     rate = METER_RATE_PPS if meter.most_pps is None else meter.most_pps
-    return _serialized(
+    return serialized(
         parser.OFPMeterMod(
             PROTOCOL,
             command=ofp.OFPMC_ADD,
@@ -184,7 +184,7 @@ def add_meter(meter: Meter) -> bytes:
 
 
 def delete_meter(meter: int) -> bytes:
-    return _serialized(parser.OFPMeterMod(PROTOCOL, command=ofp.OFPMC_DELETE, flags=0, meter_id=meter))
+    return serialized(parser.OFPMeterMod(PROTOCOL, command=ofp.OFPMC_DELETE, flags=0, meter_id=meter))
 
 
 def packet_out(port: int, data: bytes) -> bytes:
@@ -195,7 +195,7 @@ def packet_out(port: int, data: bytes) -> bytes:
 
 @lru_cache(maxsize=1 << 10)
 def _packet_out_head(port: int) -> bytes:
-    return _serialized(
+    return serialized(
         parser.OFPPacketOut(
             PROTOCOL,
             buffer_id=ofp.OFP_NO_BUFFER,
@@ -326,7 +326,8 @@ def _wire_cookie(flow: FlowRule, generation: int) -> int:
     return generation << COOKIE_BITS | flow.cookie
 
 
-def _serialized(message: Any) -> bytes:
+def serialized(message: Any) -> bytes:
+    """Return the bytes of a message of os-ken's."""
     message.set_xid(0)
     message.serialize()
     return bytes(message.buf)

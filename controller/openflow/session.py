@@ -8,17 +8,16 @@ bundles and says when the switch has confirmed them.
 from __future__ import annotations
 
 import logging
-import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from controller.openflow import bundle, codec, reading
+from controller.openflow import bundle, codec, reading, requests
 from controller.openflow.errors import PeerError, SwitchError, describe, error_names
 from controller.openflow.holdings import Holdings, What
 from controller.openflow.inventory import take_inventory
-from controller.openflow.osken import ofp, parser
+from controller.openflow.osken import ofp
 from controller.openflow.replies import Replies, ReplyRoom
 from controller.openflow.session_events import (
     MeterCount,
@@ -46,9 +45,6 @@ MOST_ERRORS: Final = 100
 """Of one update; what more a switch refuses of it is not kept."""
 
 _HEADER: Final = reading.HEADER
-_METER_REQUEST: Final = struct.Struct("!BBHIHH4xI4x")
-_PORT_STATS_REQUEST: Final = struct.Struct("!BBHIHH4xI4x")
-_PORT_CHANGE: Final = struct.Struct("!BBHII4x6s2xII")
 _ERROR_BYTES: Final = 12
 
 
@@ -103,8 +99,7 @@ class OpenFlowSession:
         self._next_ticket = 1
         self._next_bundle = 1
         self._holdings: Holdings | None = None
-        hello = parser.OFPHello(codec.PROTOCOL, [parser.OFPHelloElemVersionBitmap([codec.VERSION])])
-        self._send_osken(hello)
+        self._send(requests.hello())
 
     # Bytes
 
@@ -149,12 +144,12 @@ class OpenFlowSession:
             raise PeerError(f"silent for {SILENCE_LIMIT_S:g} s")
         if self._echo_asked is None and now - self._received_at >= ECHO_INTERVAL_S:
             self._echo_asked = now
-            self._send(_HEADER.pack(codec.VERSION, ofp.OFPT_ECHO_REQUEST, _HEADER.size, 0))
+            self._send(requests.ECHO)
 
     def probe(self) -> None:
         """Ask the switch for an echo now; `probe_answered` says when it has."""
         self.probe_answered = False
-        self._probe_xid = self._send(_HEADER.pack(codec.VERSION, ofp.OFPT_ECHO_REQUEST, _HEADER.size, 0))
+        self._probe_xid = self._send(requests.ECHO)
 
     def ports(self) -> tuple[Port, ...]:
         """Return all ports of the switch, as they are now."""
@@ -204,7 +199,7 @@ class OpenFlowSession:
             send(bundle.commit_bundle(number), ("commit of bundle", number))
         for message, what in plan.after:
             send(message, what)
-        self._updates[self._send(_BARRIER)] = update
+        self._updates[self._send(requests.BARRIER)] = update
         return update.ticket
 
     def packet_out(self, port: int, data: bytes) -> None:
@@ -213,11 +208,9 @@ class OpenFlowSession:
     def read_meters(self) -> None:
         """Ask for the counts of the meters that count; a `MeterCount` answers for all of them."""
         assert self._holdings is not None  # nothing is read of a switch before it is ready
-        kind, size = ofp.OFPT_MULTIPART_REQUEST, _METER_REQUEST.size
         xid = None
         for meter in self._holdings.counting_meters():
-            request = (codec.VERSION, kind, size, 0, ofp.OFPMP_METER_STATS, 0, meter)
-            xid = self._send(_METER_REQUEST.pack(*request))
+            xid = self._send(requests.meter_counts(meter))
             self._replies.ask(xid, ofp.OFPMP_METER_STATS)
         if xid is not None:
             self._last_readings.add(xid)
@@ -225,26 +218,11 @@ class OpenFlowSession:
     def read_ports(self) -> None:
         """Ask for all ports' counters; a `PortsCounted` answers. A switch that still owes an answer is not asked."""
         if self.ready and not self._replies.waits_for(ofp.OFPMP_PORT_STATS):
-            kind, size = ofp.OFPT_MULTIPART_REQUEST, _PORT_STATS_REQUEST.size
-            request = (codec.VERSION, kind, size, 0, ofp.OFPMP_PORT_STATS, 0, ofp.OFPP_ANY)
-            self._replies.ask(self._send(_PORT_STATS_REQUEST.pack(*request)), ofp.OFPMP_PORT_STATS)
+            self._replies.ask(self._send(requests.port_counters()), ofp.OFPMP_PORT_STATS)
 
     def set_port(self, number: int, up: bool) -> None:
         """Take a port down, or up again (OFPT_PORT_MOD). Raises KeyError for a port that the switch has not."""
-        address = bytes.fromhex(self._ports[number].mac.replace(":", ""))
-        config = 0 if up else ofp.OFPPC_PORT_DOWN
-        self._send(
-            _PORT_CHANGE.pack(
-                codec.VERSION,
-                ofp.OFPT_PORT_MOD,
-                _PORT_CHANGE.size,
-                0,
-                number,
-                address,
-                config,
-                ofp.OFPPC_PORT_DOWN,
-            )
-        )
+        self._send(requests.port_change(self._ports[number], up))
 
     @property
     def unconfirmed(self) -> tuple[int, ...]:
@@ -268,13 +246,11 @@ class OpenFlowSession:
             )
         if self._features_xid is not None:
             raise PeerError("it says hello a second time")
-        self._features_xid = self._send_osken(parser.OFPFeaturesRequest(codec.PROTOCOL))
+        self._features_xid = self._send(requests.features())
         yield from ()
 
     def _on_echo_request(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
-        self._out.append(
-            _HEADER.pack(codec.VERSION, ofp.OFPT_ECHO_REPLY, len(message), xid) + message[_HEADER.size :]
-        )
+        self._out.append(requests.echo_reply(message, xid))
         yield from ()
 
     def _on_echo_reply(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
@@ -288,14 +264,8 @@ class OpenFlowSession:
         self.dpid = reading.datapath_id(message)
         if (refusal := self._refusal(self.dpid)) is not None:
             raise PeerError(refusal)
-        requests = {
-            ofp.OFPMP_PORT_DESC: parser.OFPPortDescStatsRequest(codec.PROTOCOL),
-            ofp.OFPMP_FLOW_DESC: parser.OFPFlowDescStatsRequest(codec.PROTOCOL, table_id=ofp.OFPTT_ALL),
-            ofp.OFPMP_GROUP_STATS: parser.OFPGroupStatsRequest(codec.PROTOCOL, group_id=ofp.OFPG_ALL),
-            ofp.OFPMP_METER_STATS: parser.OFPMeterStatsRequest(codec.PROTOCOL, meter_id=ofp.OFPM_ALL),
-        }
-        for kind, request in requests.items():
-            self._replies.ask(self._send_osken(request), kind)
+        for kind, request in requests.inventory().items():
+            self._replies.ask(self._send(request), kind)
         yield from ()
 
     def _on_multipart(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
@@ -398,13 +368,6 @@ class OpenFlowSession:
         self._out.append(codec.with_xid(message, xid))
         return xid
 
-    def _send_osken(self, message: Any) -> int:
-        message.set_xid(0)
-        message.serialize()
-        return self._send(bytes(message.buf))
-
 
 _NEEDS_NO_ANSWER: Final = {ofp.OFPT_BUNDLE_CONTROL}
 """A bundle's end shows by the barrier after it, or by an error."""
-
-_BARRIER: Final = _HEADER.pack(codec.VERSION, ofp.OFPT_BARRIER_REQUEST, _HEADER.size, 0)

@@ -59,6 +59,7 @@ from controller.plane.outcome import Outcome
 from controller.plane.path_announcements import PathAnnouncements
 from controller.plane.plan import Plan
 from controller.plane.rollout import Rollout
+from controller.plane.settling import Settling
 from controller.plane.snapshot import (
     FabricSnapshot,
     ModeInfo,
@@ -106,8 +107,7 @@ class ControlPlane:
             self._announcements,
             self._isolated,
         )
-        self._clear_at: float | None = None
-        self._clear_stale = False
+        self._settling = Settling(self._switches, self._discovery, self._rollout)
 
     # What happens
 
@@ -176,7 +176,7 @@ class ControlPlane:
         if switch is not None and switch.synced and switch.in_place_at is None:
             switch.in_place_at = now + DATAPATH_LAG_S
             self._discovery.listening(dpid, switch.in_place_at)
-            self._clear_stale = True
+            self._settling.changed()
             if switch.usable_at is not None:
                 switch.usable_at = min(switch.usable_at, switch.in_place_at)
             self._plan.mark(switch.in_place_at)
@@ -199,7 +199,7 @@ class ControlPlane:
                     return self._turn_away(dpid, refusal, out, now)
         elif before.up != port.up:
             out.events += [HostLinkChanged(now, host.ipv4, place, port.up) for host in self._hosts.at(place)]
-        self._clear_stale = True
+        self._settling.changed()
         self._send_probes(out, now)
         return self._finish(out, now)
 
@@ -277,7 +277,7 @@ class ControlPlane:
         """Return when `tick` wants to be called next; None: not before something else happens."""
         times = (
             self._plan.due_at,
-            self._clear_at,
+            self._settling.deadline(),
             self._discovery.deadline(),
             self._learning.locate_at(),
             self._learning.settle_at(),
@@ -367,8 +367,7 @@ class ControlPlane:
         if self._plan.knows_hosts and (sent := self._rollout.round()) is not None:
             self._learning.close(sent)
         out.packet_outs += self._learning.answers(self._rollout.in_force(now), now)
-        if self._clear_stale or (self._clear_at is not None and now >= self._clear_at):
-            self._clear_at, self._clear_stale = self._next_clear(now), False
+        self._settling.look(now)
         return out.effects(updates, resync)
 
     def _digest(self, event: Event, now: float) -> None:
@@ -376,29 +375,15 @@ class ControlPlane:
             case LinkUp(_, a, b):
                 self._hosts.clear_port(a)
                 self._hosts.clear_port(b)
-                self._clear_stale = True
+                self._settling.changed()
                 self._plan.mark(now + GROWTH_DELAY_S)
             case LinkDown():
-                self._clear_stale = True
+                self._settling.changed()
                 self._plan.mark_failure(now + FAILURE_DELAY_S)
             case SwitchUp() | SwitchDown():
-                self._clear_stale = True
+                self._settling.changed()
             case _:
                 pass
 
-    def _next_clear(self, now: float) -> float | None:
-        times = (
-            self._discovery.clear_at(dpid) for dpid, switch in self._switches.items() if switch.connected
-        )
-        return min((time for time in times if time > now), default=None)
-
     def _settled(self) -> bool:
-        connected = [switch for switch in self._switches.values() if switch.connected]
-        return (
-            bool(connected)
-            and self._plan.due_at is None
-            and self._rollout.settled(self._now)
-            and all(
-                switch.synced and self._discovery.is_clear(switch.dpid, self._now) for switch in connected
-            )
-        )
+        return self._plan.due_at is None and self._settling.settled(self._now)

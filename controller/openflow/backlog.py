@@ -13,7 +13,7 @@ from typing import Final
 from capstan_client.errors import CapstanError
 from controller.openflow.connection import SwitchConnection
 from controller.openflow.cookies import Rule, rule_of
-from controller.openflow.session_events import PacketIn, SessionEvent
+from controller.openflow.session_events import MeterCount, PacketIn, SessionEvent, UpdateDone
 
 MOST_LLDP: Final = 8192
 """Frames that wait; a fabric's links have some 400 a second."""
@@ -86,3 +86,14 @@ class Backlog:
             if not self._events[waiting.connection]:
                 del self._events[waiting.connection]
         return waiting
+
+
+def urgent(event: SessionEvent) -> bool:
+    """Return whether it may not wait: a mode signal or a confirmation, which short flows' completion times hang on."""
+    match event:
+        case PacketIn(_, cookie, _):
+            return rule_of(cookie) is Rule.FIRST_SHORT
+        case MeterCount() | UpdateDone():
+            return True
+        case _:
+            return False

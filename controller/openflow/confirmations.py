@@ -39,6 +39,10 @@ class Waiter:
     done: threading.Event = field(default_factory=threading.Event)
     errors: list[SwitchError] = field(default_factory=list)
 
+    def late(self) -> list[str]:
+        """Return the names of the switches that have not confirmed all yet; for the thread that waits, too."""
+        return sorted({connection.session.name for connection, _ in tuple(self.tickets)})
+
 
 class Confirmations:
     """Waiters and traces by ticket. Used by the shell's thread only, but for a waiter's ``done``."""
@@ -48,6 +52,7 @@ class Confirmations:
         self._traces: dict[Ticket, tuple[ModeChanged, float, float]] = {}
 
     def wait_for(self, tickets: Iterable[Ticket]) -> Waiter:
+        """Return what is done once all *tickets* are confirmed: at once if there are none."""
         waiter = Waiter(set(tickets))
         self._waiters.append(waiter)
         self._settle()

@@ -24,7 +24,7 @@ from typing import Final, TypeVar
 from controller.control_plane import ControlPlane
 from controller.fabric.graph import PortRef
 from controller.openflow.allowed import AllowedSwitches
-from controller.openflow.backlog import Backlog, TooManyEventsError, Waiting
+from controller.openflow.backlog import Backlog, TooManyEventsError, Waiting, urgent
 from controller.openflow.confirmations import Confirmations
 from controller.openflow.connection import ConnectionEnded
 from controller.openflow.connection import SwitchConnection as Connection
@@ -168,10 +168,10 @@ class OpenFlowShell:
         deadline = self.now() + timeout
         waiter = self.call(self._updates.waiter, timeout)
         if not waiter.done.wait(max(0.0, deadline - self.now())):
-            late = sorted({connection.session.name for connection, _ in tuple(waiter.tickets)})
-            raise TimeoutError(f"switches {', '.join(late)} did not confirm an update within {timeout:g} s")
+            late = ", ".join(waiter.late())
+            raise TimeoutError(f"switches {late} did not confirm an update within {timeout:g} s")
         if waiter.errors:
-            raise OpenFlowError("; ".join(str(error) for error in waiter.errors), tuple(waiter.errors))
+            raise OpenFlowError("; ".join(map(str, waiter.errors)), tuple(waiter.errors))
 
     def read_ports(self) -> None:
         """Ask all switches for their ports' counters; a `PortCounters` event each answers. Returns at once."""
@@ -290,7 +290,7 @@ class OpenFlowShell:
                     if signal and signalled:
                         continue  # it came at the same time, and says the same
                     signalled |= signal
-                if connection.introduced is not None and _urgent(event):
+                if connection.introduced is not None and urgent(event):
                     self._handle(connection, event, now)
                 else:
                     kept &= self._backlog.add(Waiting(connection, event, now))
@@ -392,14 +392,3 @@ class OpenFlowShell:
 def _service(watched: object, now: float) -> float:
     """Return what comes first if it is less, of what a selector watches."""
     return watched.recent_bytes(now) if isinstance(watched, Connection) else -1.0
-
-
-def _urgent(event: SessionEvent) -> bool:
-    """Return whether it is a mode signal or a confirmation: what short flows' completion times hang on."""
-    match event:
-        case PacketIn(_, cookie, _):
-            return rule_of(cookie) is Rule.FIRST_SHORT
-        case MeterCount() | UpdateDone():
-            return True
-        case _:
-            return False

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import authentication
-from benchmarks.agent_pair import INTERFACE, OVERLAY, UNDERLAY, AgentPair, simple_policy, wait_until
+from benchmarks.agent_pair import OVERLAY, UNDERLAY, AgentPair, simple_policy, wait_until
+from benchmarks.agent_short_flows import ACCESS_MBPS, MESSAGE_BYTES, PACKET_BYTES, short_flows
 from benchmarks.figures import Figure, document
 from protocol.policy import CodingPolicy, Policy
 from topologies.processes import cpu_s
@@ -37,7 +38,6 @@ CODED_CPU_GOAL_US: Final = 7.8
 LONE_CPU_GOAL_US: Final = 12.0
 SUPER_PACKET_GOAL_US: Final = 15.0
 SUPER_PACKET_SEGMENTS: Final = 37
-LATENCY_GOAL_MS: Final = 0.2
 ROUNDS: Final = 3
 PINGS: Final = 100
 PING_GAP_S: Final = 0.01
@@ -45,11 +45,6 @@ LONE_PINGS: Final = 1000
 LONE_GAP_S: Final = 0.002
 SECONDS: Final = 2
 LOSS_PERCENT: Final = 1
-ACCESS_MBPS: Final = 20
-MESSAGES: Final = 100
-PACKET_BYTES: Final = 1300
-MESSAGE_BYTES: Final = 13_000
-"""Ten packets: a short flow in one window."""
 K, R = 32, 4
 CPU_UNIT: Final = "us a packet, both agents"
 LONE_UNIT: Final = "us a lone packet, one agent"
@@ -83,7 +78,7 @@ def run() -> dict[str, Any]:
         figures = _round_trips({"bare": bare, "naive": naive, "agents": agents})
         figures |= _lone_figures({"cpu_lone": (agents, _pids(agents)), "cpu_lone_floor": (floor, floor_pids)})
         figures |= _transfers(bare, naive, agents, use)
-        figures |= _latency(agents, use)
+        figures |= short_flows(agents, use, ROUNDS)
     notes = (
         "each pair: one veth link, offloads off; TCP: one flow, cubic, the best of "
         f"{ROUNDS} turns of {SECONDS} s; RTT: medians of {ROUNDS * PINGS} pings",
@@ -344,60 +339,3 @@ def _lose(pair: AgentPair, on: bool) -> None:
         f"add rule ip loss arriving udp dport 47000-47063 numgen random mod 100 < {LOSS_PERCENT} drop",
     ):
         pair.run(1, ["nft", line])
-
-
-# -- latency of short flows --------------------------------------------------------------------------
-
-_READER: Final = """
-import socket, sys, time
-listener = socket.create_server((sys.argv[1], 7000))
-print("listening", flush=True)
-connection, _ = listener.accept()
-message, took = int(sys.argv[2]), []
-for _ in range(int(sys.argv[3])):
-    data = connection.recv(message, socket.MSG_WAITALL)
-    took.append(time.monotonic_ns() - int.from_bytes(data[:8], "big"))
-print(*took)
-"""
-_WRITER: Final = """
-import socket, sys, time
-connection = socket.create_connection((sys.argv[1], 7000))
-connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-rest = bytes(int(sys.argv[2]) - 8)
-for _ in range(int(sys.argv[3])):
-    connection.sendall(time.monotonic_ns().to_bytes(8, "big") + rest)
-    time.sleep(0.03)
-"""
-
-
-def _latency(agents: AgentPair, use: Callable[[bool], None]) -> dict[str, Figure]:
-    for host in range(2):
-        shape = f"tc qdisc add dev {INTERFACE} root tbf rate {ACCESS_MBPS}mbit burst 3200 limit 400000"
-        agents.run(host, shape.split())
-    sizes = {"packet": PACKET_BYTES, "message": MESSAGE_BYTES}
-    took: dict[tuple[str, bool], list[float]] = {}
-    for _ in range(ROUNDS):
-        for coded in (False, True):
-            use(coded)
-            for name, size in sizes.items():
-                took.setdefault((name, coded), []).extend(_messages(agents, size))
-    figures: dict[str, Figure] = {}
-    for name in sizes:
-        uncoded, coded_ms = statistics.median(took[name, False]), statistics.median(took[name, True])
-        goal = LATENCY_GOAL_MS if name == "packet" else None
-        figures[f"{name}_uncoded"] = Figure(uncoded, "ms")
-        figures[f"{name}_coded"] = Figure(coded_ms, "ms")
-        figures[f"{name}_added"] = Figure(coded_ms - uncoded, "ms", goal)
-    return figures
-
-
-def _messages(pair: AgentPair, size: int) -> list[float]:
-    """Return milliseconds that each message of *size* bytes took."""
-    numbers = [str(size), str(MESSAGES)]
-    reader = pair.popen(
-        1, [sys.executable, "-c", _READER, OVERLAY[1], *numbers], stdout=subprocess.PIPE, text=True
-    )
-    assert reader.stdout is not None
-    reader.stdout.readline()
-    pair.run(0, [sys.executable, "-c", _WRITER, OVERLAY[1], *numbers])
-    return [int(value) / 1e6 for value in reader.communicate(timeout=60)[0].split()]

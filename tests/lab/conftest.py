@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import secrets
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -75,14 +73,3 @@ def nothing_left() -> Iterator[None]:
     while (left := _orphans() - before) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not left
-
-
-@pytest.fixture(scope="session")
-def world() -> ModuleType:
-    """The module lab_world: programs in a world of their own."""
-    spec = importlib.util.spec_from_file_location("lab_world", Path(__file__).with_name("lab_world.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

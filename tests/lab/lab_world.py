@@ -1,4 +1,4 @@
-"""A world of its own for tests that compare everything before and after: run as a program inside it.
+"""A world of its own for programs of tests that compare everything before and after.
 
 The world is a fresh pid, network and mount namespace with an empty /run and a control group of its own, so that
 whatever else happens on the machine cannot be seen, and nothing here can be mistaken for somebody else's.
@@ -9,19 +9,15 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import select
-import shutil
-import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.lab.openflow_rig import answers
 from tests.waiting import eventually
+from topologies.cgroup import place_for
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTER = ("unshare", "--pid", "--fork", "--kill-child", "--net", "--mount", "--mount-proc", "--")
@@ -30,33 +26,11 @@ PRIVATE = ("/run",) if ROOT.is_relative_to("/tmp") else ("/run", "/tmp")
 PREPARE = (
     "".join(f"mount -t tmpfs tmpfs {path} && " for path in PRIVATE) + 'ip link set lo up && "$@"; exit $?'
 )
-LAUNCHER = """
-import signal
-from topologies.fabric_spec import FabricSpec
-from topologies.lab import Lab
-from topologies.links import Link
-print("go", flush=True)
-lab = Lab(FabricSpec(leaves=2, spines=2, hosts_per_leaf=1, link=Link(10), access=Link(50)), "doomed")
-lab.start()
-lab.popen("h1", ["sleep", "1000"])
-lab.popen("h1", ["env", "-i", "setsid", "-f", "sleep", "1001"]).wait()
-lab.popen(None, ["sleep", "1002"])
-print("up", flush=True)
-"""
-WAITING_CLIENT = """
-import os, signal
-lab.switch("s1").database_server.send_signal(signal.SIGSTOP)
-print("asks", flush=True)
-lab.switch("s1").vsctl("show", timeout_s=600)
-"""
 VOLATILE = re.compile(r"conntrack_count|fastopen_key|/fs/(?!file-max|nr_open)|/pty/nr$")
 
 
 def group_of_this() -> Path | None:
     """Directory of the control group that this process is in, outside of labs' groups; None if it may make none."""
-    sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]
-    from topologies.cgroup import place_for
-
     place = place_for("world")
     return None if place is None else place.parent
 
@@ -99,12 +73,6 @@ def run_in_world(*argv: str, timeout: float = 280) -> subprocess.CompletedProces
         # Printed now: the end of this block reports groups that a failed scenario leaves, and not its output.
         print(done.stdout, done.stderr, sep="")
         return done
-
-
-def run_scenario(name: str, *args: str) -> None:
-    """Run one scenario of this file in a world of its own; fail with what it said."""
-    done = run_in_world(sys.executable, __file__, name, *args)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def output(*argv: str) -> str:
@@ -209,231 +177,3 @@ def expect_same(before: dict[str, Any], seconds: float, what: str) -> None:
         time.sleep(0.05)
     for part, value in before.items():
         assert now[part] == value, f"{what}: {part} differ: {value!r} became {now[part]!r}"
-
-
-def start_launcher(then: str = "signal.pause()") -> tuple[subprocess.Popen[bytes], Callable[[str], None]]:
-    """A process that starts a lab and does something then, and a way to wait for its next word."""
-    # Without a buffer: a second word that waited in one would not be seen by select().
-    process = subprocess.Popen([sys.executable, "-c", LAUNCHER + then], stdout=subprocess.PIPE, bufsize=0)
-    assert process.stdout is not None
-    pipe = process.stdout
-
-    def wait_for(word: str) -> None:
-        assert select.select([pipe], [], [], 60)[0], f"the launcher did not say {word!r} in 60 s"
-        assert pipe.readline().decode().strip() == word
-
-    return process, wait_for
-
-
-def start_stop() -> None:
-    """A lab comes up, forwards, and goes; the world is as before. Twice, with the same id."""
-    from topologies.fabric_spec import FabricSpec
-    from topologies.lab import Lab
-    from topologies.links import Link
-
-    before = look()
-    for _ in range(2):
-        spec = FabricSpec(leaves=2, spines=2, hosts_per_leaf=2, link=Link(10), access=Link(50))
-        with Lab(spec, "here") as lab:
-            during = look()
-            assert len(during["networks"]) == len(before["networks"]) + 4 + 4 + 1
-            assert "cap-here" in during["interfaces"]
-            expect_group("here")
-            assert during["sysctls"].items() >= before["sysctls"].items(), "a sysctl changed while it ran"
-            assert os.path.exists("/run/capstan/here/l1/conf.db")
-            lab.popen("h1", ["sleep", "1000"])
-        expect_same(before, 0, "after stop()")
-
-
-def interrupt(signal_name: str) -> None:
-    """A signal at several moments of the start, and once the lab is up; nobody has to clean up after it."""
-    number = signal.Signals[signal_name]
-    before = look()
-    process, wait_for = start_launcher()
-    wait_for("go")
-    began = time.monotonic()
-    wait_for("up")
-    took = time.monotonic() - began
-    during = look()
-    assert len(during["networks"]) == len(before["networks"]) + 2 + 4 + 1
-    process.send_signal(number)
-    process.wait(60)
-    expect_same(before, 60, f"{signal_name} when the lab was up")
-    for part in (0, 0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0):
-        process, wait_for = start_launcher()
-        wait_for("go")
-        time.sleep(part * took)
-        process.send_signal(number)
-        process.wait(60)
-        expect_same(before, 60, f"{signal_name} after {part:.0%} of the start")
-
-
-def killed_while_a_client_waits() -> None:
-    """A client of a switch whose database does not answer ends with the lab, not when it has no more patience."""
-    before = look()
-    process, wait_for = start_launcher(WAITING_CLIENT)
-    for word in ("go", "up", "asks"):
-        wait_for(word)
-    deadline = time.monotonic() + 60
-    while "ovs-vsctl" not in output("ps", "-eo", "comm"):
-        assert time.monotonic() < deadline, "no ovs-vsctl waits"
-    process.kill()
-    process.wait(60)
-    expect_same(before, 60, "SIGKILL while ovs-vsctl waited")
-
-
-def launcher_and_reaper_killed() -> None:
-    """Nobody is left to clean up: what survives is found and ended by clean()."""
-    from topologies.registry import RUN_ROOT, clean, find_lab, labs
-
-    before = look()
-    process, wait_for = start_launcher()
-    wait_for("go")
-    wait_for("up")
-    assert find_lab().lab_id == "doomed"
-    expect_group("doomed")
-    assert clean() == [], "a running lab is left alone"
-    during = look()
-    (reaper,) = [pid for pid, words in during["processes"].items() if "topologies.reaper" in words]
-    os.kill(int(reaper), signal.SIGKILL)
-    process.kill()
-    process.wait(60)
-    time.sleep(0.3)
-    assert (RUN_ROOT / "doomed").exists()
-    assert [record.alive for record in labs()] == [False]
-    ended = clean()
-    assert [entry.lab_id for entry in ended] == ["doomed"]
-    assert ended[0].directories == ("/run/capstan/doomed",)
-    expect_same(before, 60, "after clean()")
-    assert clean() == []
-
-
-def foreign_things_stay() -> None:
-    """Somebody else's switch, namespace, interface and processes outlive a dead lab's cleaning."""
-    place = Path("/run/foreign-place")
-    place.mkdir()
-    env = {**os.environ, "OVS_RUNDIR": str(place), "OVS_LOGDIR": str(place), "OVS_DBDIR": str(place)}
-    subprocess.run(["ip", "netns", "add", "foreign"], check=True)
-    subprocess.run(
-        ["ip", "link", "add", "name", "cap-other", "type", "veth", "peer", "name", "l1-eth1"], check=True
-    )
-    schema = "/usr/share/openvswitch/vswitch.ovsschema"
-    subprocess.run(["ovsdb-tool", "create", str(place / "conf.db"), schema], check=True)
-    server = ["ovsdb-server", str(place / "conf.db"), f"--remote=punix:{place}/db.sock", "-vconsole:off"]
-    daemon = ["ovs-vswitchd", f"unix:{place}/db.sock", "-vconsole:off", "--disable-system"]
-    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    switch = [subprocess.Popen(server, env=env, **quiet)]
-    eventually(lambda: answers(place / "db.sock"))
-    switch.append(subprocess.Popen(daemon, env=env, **quiet))
-    bridge = ["ovs-vsctl", f"--db=unix:{place}/db.sock", "--timeout=60", "add-br", "l1"]
-    subprocess.run([*bridge, "--", "set", "bridge", "l1", "datapath_type=netdev"], check=True)
-    programs = [
-        subprocess.Popen(["sleep", "1001"], env={**os.environ, "CAPSTAN_LAB": "someoneelse"}),
-        subprocess.Popen(["ip", "netns", "exec", "foreign", "sleep", "1002"]),
-        subprocess.Popen(["bash", "-c", "sleep 1003; true", "mininet:h1"]),
-    ]
-    Path("/run/capstan/notes").mkdir(parents=True)
-    for number in (1001, 1002, 1003):
-        eventually(lambda number=number: f"sleep {number} " in others()[0].values())
-    before = eventually(
-        lambda: now if (now := look()) == look() else None, "a world in which nothing changes"
-    )
-    process, wait_for = start_launcher()
-    wait_for("go")
-    wait_for("up")
-    process.kill()
-    process.wait(60)
-    expect_same(before, 60, "after the reaper")
-
-    from topologies.registry import clean
-
-    clean()
-    expect_same(before, 0, "after clean()")
-    assert all(process.poll() is None for process in (*switch, *programs))
-    for process in (*switch, *programs):
-        process.kill()
-
-
-STAND_IN = """#!/bin/sh
-case "$*" in "-n true") exec {program} "$@" ;; esac
-{act}
-"""
-
-
-def stand_in(name: str, act: str) -> dict[str, str]:
-    """Put a program of that name before the real one on PATH; return the environment with that PATH.
-
-    act: what it does in the shell's words. It makes a namespace for whom only tries, as the real mnexec does.
-    """
-    folder = Path("/run/stand-ins")
-    folder.mkdir(exist_ok=True)
-    program = folder / name
-    program.write_text(STAND_IN.format(program=shutil.which(name), act=act))
-    program.chmod(0o755)
-    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
-
-
-HUNG = "echo >>/run/stand-ins/asked; exec sleep 1004"
-HUNG_LAUNCHER = """
-from topologies import namespaces, ovs, shells
-namespaces.COMMAND_S, ovs.START_TIMEOUT, shells.SHELL_S = {limit}, {limit}, {limit}
-from topologies.fabric_spec import FabricSpec
-from topologies.lab import Lab
-from topologies.links import Link
-spec = FabricSpec(leaves=2, spines=2, hosts_per_leaf=1, link=Link(10), access=Link(50))
-try:
-    Lab(spec, "doomed").start()
-except RuntimeError as error:
-    print(type(error).__name__, error)
-"""
-
-
-def a_program_that(act: str, name: str, expected: str) -> None:
-    """The start of a lab ends in an error that names the program, or the node that waited for it; nothing is left."""
-    Path("/run/stand-ins").mkdir()
-    env = stand_in(name, HUNG if act == "hangs" else act)
-    before = look()
-    limit = 2.0 if act == "hangs" else 100.0
-    done = subprocess.run(
-        [sys.executable, "-c", HUNG_LAUNCHER.format(limit=limit)],
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=90,
-    )
-    assert done.returncode == 0, done.stderr
-    assert re.search(expected, done.stdout), done.stdout + done.stderr
-    Path("/run/stand-ins/asked").unlink(missing_ok=True)
-    expect_same(before, 60, f"after {name} {act}")
-
-
-def interrupted_while_waiting_for(name: str) -> None:
-    """Ctrl-C while a program does not answer ends the start at once, and nothing is left."""
-    folder = Path("/run/stand-ins")
-    folder.mkdir()
-    env = stand_in(name, HUNG)
-    before = look()
-    process = subprocess.Popen(
-        [sys.executable, "-c", HUNG_LAUNCHER.format(limit=1000)],
-        env=env,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    eventually(lambda: (folder / "asked").exists(), f"{name} is asked")
-    process.send_signal(signal.SIGINT)
-    process.wait(60)
-    (folder / "asked").unlink()
-    expect_same(before, 60, f"SIGINT while {name} did not answer")
-
-
-def doctor_leaves_nothing() -> None:
-    """The probes make interfaces, filters and tables, and none of them is there afterwards."""
-    before = look()
-    done = subprocess.run([ROOT / "capstan", "doctor"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    expect_same(before, 10, "after doctor")
-
-
-if __name__ == "__main__":
-    globals()[sys.argv[1]](*sys.argv[2:])

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tests.lab.lab_scenarios import run_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCTOR = [str(ROOT / "capstan"), "doctor", "--json", "-"]
@@ -27,8 +28,8 @@ def test_a_machine_on_which_labs_run_passes() -> None:
     assert found["u32 filters"]["state"] == "ok"
 
 
-def test_the_world_is_as_before(world: ModuleType) -> None:
-    world.run_scenario("doctor_leaves_nothing")
+def test_the_world_is_as_before() -> None:
+    run_scenario("doctor_leaves_nothing")
 
 
 def test_without_a_capability_it_is_named_with_what_to_do() -> None:

@@ -8,10 +8,10 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from tests.lab.lab_scenarios import run_scenario
 from tests.waiting import eventually
 from topologies.cgroup import members, place_for
 from topologies.fabric_spec import FabricSpec
@@ -22,25 +22,25 @@ from topologies.registry import LabError, find_lab, labs
 HERE = Path(__file__).parent
 
 
-def test_start_and_stop_leave_the_world_as_it_was(world: ModuleType) -> None:
-    world.run_scenario("start_stop")
+def test_start_and_stop_leave_the_world_as_it_was() -> None:
+    run_scenario("start_stop")
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
-def test_a_signal_at_any_moment_leaves_nothing(name: str, world: ModuleType) -> None:
-    world.run_scenario("interrupt", name)
+def test_a_signal_at_any_moment_leaves_nothing(name: str) -> None:
+    run_scenario("interrupt", name)
 
 
-def test_a_client_that_waits_for_a_switch_ends_with_its_lab(world: ModuleType) -> None:
-    world.run_scenario("killed_while_a_client_waits")
+def test_a_client_that_waits_for_a_switch_ends_with_its_lab() -> None:
+    run_scenario("killed_while_a_client_waits")
 
 
-def test_clean_ends_what_nobody_else_could(world: ModuleType) -> None:
-    world.run_scenario("launcher_and_reaper_killed")
+def test_clean_ends_what_nobody_else_could() -> None:
+    run_scenario("launcher_and_reaper_killed")
 
 
-def test_foreign_switch_namespace_interface_and_processes_stay(world: ModuleType) -> None:
-    world.run_scenario("foreign_things_stay")
+def test_foreign_switch_namespace_interface_and_processes_stay() -> None:
+    run_scenario("foreign_things_stay")
 
 
 def test_two_labs_at_once_end_on_their_own() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from tests.lab.lab_scenarios import run_scenario
 from topologies import registry
 from topologies.fabric_spec import FabricSpec
 from topologies.lab import Lab
@@ -19,8 +19,8 @@ DIES = "echo 'unshare: No space left on device' >&2; exit 1"
 """A cause that no check beforehand sees: the limit of namespaces is reached while they are made."""
 
 
-def test_a_shell_that_dies_is_an_error_with_its_last_words(world: ModuleType) -> None:
-    world.run_scenario(
+def test_a_shell_that_dies_is_an_error_with_its_last_words() -> None:
+    run_scenario(
         "a_program_that",
         DIES,
         "mnexec",
@@ -41,13 +41,13 @@ def test_a_shell_that_dies_is_an_error_with_its_last_words(world: ModuleType) ->
         ("ovs-vsctl", "CommandError `ovs-vsctl .*` did not end within 2 s"),
     ],
 )
-def test_a_program_that_never_answers_is_named(name: str, expected: str, world: ModuleType) -> None:
-    world.run_scenario("a_program_that", "hangs", name, expected)
+def test_a_program_that_never_answers_is_named(name: str, expected: str) -> None:
+    run_scenario("a_program_that", "hangs", name, expected)
 
 
 @pytest.mark.parametrize("name", ["mnexec", "ovsdb-tool", "tc"])
-def test_an_interrupt_while_a_program_does_not_answer_leaves_nothing(name: str, world: ModuleType) -> None:
-    world.run_scenario("interrupted_while_waiting_for", name)
+def test_an_interrupt_while_a_program_does_not_answer_leaves_nothing(name: str) -> None:
+    run_scenario("interrupted_while_waiting_for", name)
 
 
 def test_a_command_for_a_shell_that_has_died_is_an_error() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from tests.lab.lab_world import run_in_world
 
 HERE = Path(__file__).parent
 TOPOLOGIES = HERE.parents[1] / "topologies"
@@ -31,8 +32,8 @@ cd /run && exec mn --custom "$1" --topo "$2" --link tc --switch ovs,datapath=use
         ("fat_tree.py", "fattree,2,1,10", ["(a2, c1)", "(e1, a1)"]),
     ],
 )
-def test_plain_mn_builds_the_topology(file: str, topo: str, links: list[str], world: ModuleType) -> None:
-    done = world.run_in_world("bash", "-c", COMMAND, "mn", str(TOPOLOGIES / file), topo)
+def test_plain_mn_builds_the_topology(file: str, topo: str, links: list[str]) -> None:
+    done = run_in_world("bash", "-c", COMMAND, "mn", str(TOPOLOGIES / file), topo)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     assert "Traceback" not in said

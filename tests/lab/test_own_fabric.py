@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from tests.lab.certificates_on_switches import (
@@ -21,6 +20,7 @@ from tests.lab.certificates_on_switches import (
     authorities_are_replaced_without_a_lost_packet,
     changed_datagrams_are_dropped,
 )
+from tests.lab.lab_world import run_in_world
 from tests.lab.openflow_rig import answers
 from tests.waiting import eventually
 
@@ -56,13 +56,13 @@ with socket.create_connection(("10.128.2.1", 5000), timeout=60) as connection:
 """
 
 
-def test_the_page_leads_to_a_fabric_that_works(world: ModuleType) -> None:
-    done = world.run_in_world(sys.executable, __file__, "follow_the_page")
+def test_the_page_leads_to_a_fabric_that_works() -> None:
+    done = run_in_world(sys.executable, __file__, "follow_the_page")
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
 
 
-def test_a_machine_without_tun_or_ip_is_told_so(world: ModuleType) -> None:
-    done = world.run_in_world(sys.executable, __file__, "without_tun_or_ip")
+def test_a_machine_without_tun_or_ip_is_told_so() -> None:
+    done = run_in_world(sys.executable, __file__, "without_tun_or_ip")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from host_agent.core import AgentCore
 from protocol.control import Peer
 from protocol.policy import ClassPolicy, CodingPolicy, PathSettings, Policy, ReleasePolicy
-from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6
+from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, tcp
 
 MTU = 1426
 UNDERLAY = ("10.0.1.1", "10.0.1.2")
@@ -20,6 +20,7 @@ PEERS = [
     Peer("h2", UNDERLAY[1], [HOST2, HOST2_V6], SESSIONS[1]),
 ]
 STEP_S = 0.0005
+RLC = CodingPolicy(max_overhead=8.0, code="rlc", flush_s=0.003)
 
 
 def policy(
@@ -45,6 +46,18 @@ def core(host: int, session: int | None = None, seed: int = 0) -> AgentCore:
     agent = AgentCore(f"h{host + 1}", session or SESSIONS[host], MTU, np.random.default_rng(seed + host))
     agent.set_directory(PEERS, 0.0)
     return agent
+
+
+def flow(lengths: list[int], port: int, v6: bool) -> list[bytes]:
+    """TCP segments with a payload that is different everywhere."""
+    source, destination = (HOST1_V6, HOST2_V6) if v6 else (HOST1, HOST2)
+    rng = np.random.default_rng(port)
+    packets, sequence = [], 1000
+    for length in lengths:
+        length = min(length, 1354)
+        packets.append(tcp(rng.bytes(length), source, destination, ports=(port, 80), sequence=sequence))
+        sequence += length
+    return packets
 
 
 @dataclass

@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from controller.api.problems import ProblemError
+from controller.token_bucket import TokenBucket
 
 COOKIE: Final = "capstan-session"
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -85,20 +86,17 @@ class Rate:
     def __init__(self, per_s: float, burst: float, now: float, what: str = "experiments are begun") -> None:
         self._what = what
         self._per_s = per_s
-        self._burst = burst
-        self._left = burst
-        self._at = now
+        self._requests = TokenBucket(burst, now)
         self._lock = threading.Lock()
 
     def take(self, now: float) -> None:
         """Raise ProblemError (429) if it is too soon."""
         with self._lock:
-            self._left = min(self._burst, self._left + (now - self._at) * self._per_s)
-            self._at = now
-            if self._left < 1:
-                wait_s = (1 - self._left) / self._per_s
+            left = self._requests.level(self._per_s, now)
+            if left < 1:
+                wait_s = (1 - left) / self._per_s
                 raise ProblemError(429, f"too many {self._what}: try again in {wait_s:.1f} s")
-            self._left -= 1
+            self._requests.spend(1)
 
 
 def _same(given: str, known: str) -> bool:

@@ -18,6 +18,7 @@ from controller.fabric.graph import PortRef
 from controller.fabric.hosts import Host
 from controller.fabric.lldp import CONTROLLER_MAC
 from controller.plane.effects import PacketOut
+from controller.token_bucket import TokenBucket
 
 FIRST_RETRY_S: Final = 1.0
 LAST_RETRY_S: Final = 30.0
@@ -58,8 +59,7 @@ class _Question:
 class Resolver:
     def __init__(self) -> None:
         self._questions: dict[str, _Question] = {}
-        self._tokens = BURST_FRAMES
-        self._tokens_at = 0.0
+        self._frames = TokenBucket(BURST_FRAMES, 0.0)
         self._rest: deque[_Rest] = deque()
         """Of questions that went out in part."""
         self._rest_at = 0.0
@@ -161,12 +161,10 @@ class Resolver:
         if not edge:
             question.retry_at = now + LOCATE_AFTER_S
             return []
-        self._tokens = min(BURST_FRAMES, self._tokens + (now - self._tokens_at) * FRAMES_PER_S)
-        self._tokens_at = now
-        if self._tokens < min(len(edge), BURST_FRAMES):
+        if self._frames.level(FRAMES_PER_S, now) < min(len(edge), BURST_FRAMES):
             question.retry_at = now + FIRST_RETRY_S / 10
             return []
-        self._tokens -= len(edge)
+        self._frames.spend(len(edge))
         question.retry_at = now + question.retry_s
         question.retry_s = min(2 * question.retry_s, LAST_RETRY_S)
         frame = _question(ipv4, mac)

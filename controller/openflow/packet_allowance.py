@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from controller.openflow.punts import PORT_PPS, SHARED_PPS
+from controller.token_bucket import TokenBucket
 
 MOST_PPS: Final = 4000.0
 """Of one switch, however many ports it says it has."""
@@ -18,15 +19,14 @@ SIGNAL_WEIGHT: Final = 0.1
 
 
 class PacketAllowance:
-    """A token bucket of one connection; times are in seconds, by the caller's clock."""
+    """That of one connection; times are in seconds, by the caller's clock."""
 
     def __init__(self, now: float) -> None:
-        self._left = BURST
-        self._at = now
+        self._packets = TokenBucket(BURST, now)
 
     def take(self, packets: float, ports: int, now: float) -> float:
         """Return for how many seconds nothing more should be read of a switch with so many *ports*, after *packets*."""
         rate = min(MOST_PPS, SHARED_PPS + PORT_PPS * ports)
-        self._left = min(BURST, self._left + (now - self._at) * rate) - packets
-        self._at = now
-        return max(0.0, -self._left / rate)
+        left = self._packets.level(rate, now) - packets
+        self._packets.spend(packets)
+        return max(0.0, -left / rate)

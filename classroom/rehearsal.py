@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from capstan_client.errors import ControllerError
 
@@ -18,37 +18,11 @@ PACKET_TIME_US: Final = 2400.0
 SAMPLE_S: Final = 0.25
 
 
-class Controller(Protocol):
-    """What an application may ask of a controller: `capstan_client.controller.ControllerClient` has more."""
-
-    def faults(self) -> list[dict[str, Any]]:
-        """Return faults in force, the oldest first."""
-
-    def begin_fault(
-        self, kind: str, target: str, rate_mbps: float | None = None, delay_ms: float | None = None
-    ) -> dict[str, Any]:
-        """Return the fault, once it is in force. Raises ControllerError."""
-
-    def end_fault(self, number: int) -> None:
-        """End a fault. Raises ControllerError."""
-
-    def scheme(self) -> dict[str, Any]:
-        """Return the scheme in force, as ``GET /scheme``."""
-
-    def set_scheme(
-        self,
-        scheme: str | Mapping[str, Any],
-        packet_time_s: float,
-        overrides: Mapping[str, Any] | None = None,
-        timeout_s: float = 10.0,
-        forget_flows: bool = False,
-    ) -> dict[str, Any]:
-        """Return what is in force. Raises ControllerError."""
-
-
 @dataclass(slots=True)
 class Rehearsal:
-    """A `Controller` of two leaves and four spines whose links and load a check sets; it keeps what it is asked.
+    """A controller of two leaves and four spines whose links and load a check sets; it keeps what it is asked.
+
+    Its methods are those of `capstan_client.controller.ControllerClient`, which has more.
 
     slow: links at a tenth of their rate; share: load of each fabric link that is up and not in idle, 0..1;
     refusals: how many requests are refused with 503 before the next is done; changes: requests that changed something,

@@ -13,10 +13,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from capstan_client.errors import CapstanError, ControllerError
+from capstan_client.progress import Progress
 
 if TYPE_CHECKING:
     from capstan_client.client import Capstan
-    from capstan_client.experiment import Experiment, Progress
+    from capstan_client.experiment import Experiment
 
 __all__ = ["Capstan", "CapstanError", "ControllerError", "Experiment", "Progress"]
 
@@ -27,8 +28,8 @@ def __getattr__(name: str) -> Any:
         from capstan_client.client import Capstan
 
         return Capstan
-    if name in ("Experiment", "Progress"):
-        from capstan_client import experiment
+    if name == "Experiment":
+        from capstan_client.experiment import Experiment
 
-        return getattr(experiment, name)
+        return Experiment
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from ipaddress import ip_address
 from typing import Any, Final, Literal, get_args
 from urllib.parse import urlsplit
@@ -140,7 +140,7 @@ class Engine:
         if mine is not None:
             mine.claimed = True
         self._paused = ""
-        first = WorkerReportBody(claimed.attempt, worker, "starting")
+        first = WorkerReportBody(stage="starting", attempt=claimed.attempt, worker=worker)
         self._reports.put(claimed.experiment, first, time.monotonic())
         self._announce(changes)
         return claimed
@@ -154,8 +154,7 @@ class Engine:
         submission = self._queue.parent(number) or number
         if now - self._announced_at.get(submission, 0.0) >= ANNOUNCE_EVERY_S:
             self._announced_at[submission] = now
-            progress: Any = self.progress(submission)
-            self._on_event(ExperimentProgress(submission, progress))
+            self._on_event(ExperimentProgress(submission, asdict(self.progress(submission))))
         return True
 
     def end(

@@ -7,15 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypedDict
 
+from capstan_client.progress import Progress as SubmissionProgress
 from controller.api.answers_experiments import State
+from experiments.run.progress import Progress
 
 LEASE_S: Final = 30.0
 """A worker that has not reported for so long, in seconds, is lost."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerReportBody:
-    """What a worker says of its run: as `experiments.run.progress.Progress`, and who it is.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerReportBody(Progress):
+    """What a worker says of its run, and who it is.
 
     lab: id of its lab; api: where its lab's controller listens, once that is up. here: its lab is the fabric of the
     controller that it reports to.
@@ -23,14 +25,6 @@ class WorkerReportBody:
 
     attempt: int
     worker: str
-    stage: str
-    run: int = 0
-    runs: int = 0
-    finished: int = 0
-    failed: int = 0
-    flows: int = 0
-    elapsed_s: float = 0.0
-    left_s: float | None = None
     lab: str | None = None
     api: str | None = None
     here: bool = False
@@ -45,23 +39,13 @@ class WorkerView(TypedDict):
     stage: str
 
 
-class ProgressView(TypedDict):
+@dataclass(frozen=True, slots=True)
+class ProgressView(SubmissionProgress):
     """Where an experiment is. Flows are those of the run that is on. ``left_s``: null when it is over.
     ``queue_position``: 1 is next; null when it does not wait."""
 
     experiment: int
     state: State
-    stage: str
-    runs_done: int
-    runs: int
-    points_done: int
-    points: int
-    flows_finished: int
-    flows_failed: int
-    flows: int
-    elapsed_s: float
-    left_s: float | None
-    queue_position: int | None
     workers: list[WorkerView]
     at: float
 
@@ -120,26 +104,26 @@ class WorkerReports:
             stage = f"{row['words']}: {report.stage}" if row["words"] else report.stage
         started = min((row["started_at"] for row in parts if row["started_at"] is not None), default=None)
         ended = top["finished_at"] if top["finished_at"] is not None else wall
-        return {
-            "experiment": top["id"],
-            "state": top["state"],
-            "stage": stage,
-            "runs_done": sum(row["runs_kept"] for row in parts),
-            "runs": sum(row["runs"] for row in parts),
-            "points_done": sum(row["state"] == "finished" for row in rows[1:]),
-            "points": len(rows) - 1,
-            "flows_finished": sum(report.finished for _, report in reports.values()),
-            "flows_failed": sum(report.failed for _, report in reports.values()),
-            "flows": sum(report.flows for _, report in reports.values()),
-            "elapsed_s": 0.0 if started is None else round(max(0.0, ended - started), 3),
-            "left_s": _left_s(parts, reported_at, workers),
-            "queue_position": order.index(top["id"]) + 1 if top["id"] in order else None,
-            "workers": [
+        return ProgressView(
+            experiment=top["id"],
+            state=top["state"],
+            stage=stage,
+            runs_done=sum(row["runs_kept"] for row in parts),
+            runs=sum(row["runs"] for row in parts),
+            points_done=sum(row["state"] == "finished" for row in rows[1:]),
+            points=len(rows) - 1,
+            flows_finished=sum(report.finished for _, report in reports.values()),
+            flows_failed=sum(report.failed for _, report in reports.values()),
+            flows=sum(report.flows for _, report in reports.values()),
+            elapsed_s=0.0 if started is None else round(max(0.0, ended - started), 3),
+            left_s=_left_s(parts, reported_at, workers),
+            queue_position=order.index(top["id"]) + 1 if top["id"] in order else None,
+            workers=[
                 {"name": report.worker, "point": row["point"], "lab": report.lab, "stage": report.stage}
                 for row, report in reports.values()
             ],
-            "at": wall,
-        }
+            at=wall,
+        )
 
 
 def _left_s(

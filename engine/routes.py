@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Final
 
@@ -115,8 +116,8 @@ class EngineRoutes:
         return self._engine.state()
 
     @get(ONE + "/progress", Description("Where a submitted experiment is.", ProgressView, problems=(404,)))
-    def progress(self, experiment: int) -> ProgressView:
-        return self._engine.progress(experiment)
+    def progress(self, experiment: int) -> dict[str, Any]:
+        return asdict(self._engine.progress(experiment))
 
     @get(
         ONE + "/spec.yaml",

@@ -6,6 +6,7 @@ import ipaddress
 import socket
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
@@ -19,7 +20,6 @@ from controller.store.experiments import ExperimentStore
 from controller.store.queue import ExperimentQueue
 from engine.dispatcher import Engine
 from engine.executors import PATIENCE_S, DaskWorkers, ExecutorError, LocalWorkers, Order, Workers
-from engine.progress import ProgressView
 from engine.routes import EngineRoutes
 from engine.routes_runs import run_routes
 from engine.routes_workers import WorkerRoutes
@@ -60,9 +60,9 @@ class ServedEngine:
         )
         self.blueprint.register_blueprint(run_routes(self._engine))
 
-    def progress(self, experiment: int) -> ProgressView:
-        """Return the progress of a submitted experiment. Raises NotFoundError."""
-        return self._engine.progress(experiment)
+    def progress(self, experiment: int) -> dict[str, Any]:
+        """Return the progress of a submitted experiment, a `ProgressView`. Raises NotFoundError."""
+        return asdict(self._engine.progress(experiment))
 
     def start(self, api: str, token: str | None, authority: Path | None = None) -> None:
         """Begin to run what waits. api: where it listens; authority: what its certificate is checked by (PEM).

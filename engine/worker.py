@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,10 +19,10 @@ from capstan_client.errors import CapstanError, ControllerError
 from engine.progress import WorkerReportBody
 from engine.submitted_record import SubmittedRecord
 from engine.worker_client import Takes, WorkerClient
+from experiments.run.progress import Progress
 
 if TYPE_CHECKING:
     from engine.lab_runs import Labs
-    from experiments.run.progress import Progress
 
 BEAT_S: Final = 0.5
 SLOTS: Final = Path("/run/capstan-labs")
@@ -186,7 +186,7 @@ class Heartbeat:
         self._number = number
         self._attempt = attempt
         self._worker = worker
-        self._progress: Progress | None = None
+        self._progress = Progress("starting")
         self._ended = threading.Event()
         self._armed = False
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
@@ -231,22 +231,10 @@ class Heartbeat:
             self._ended.wait(BEAT_S)
 
     def _report(self) -> WorkerReportBody:
-        now = self._progress
-        if now is None:
-            return WorkerReportBody(
-                self._attempt, self._worker, "starting", lab=self.lab, api=self.api, here=self.here
-            )
         return WorkerReportBody(
+            **asdict(self._progress),
             attempt=self._attempt,
             worker=self._worker,
-            stage=now.stage,
-            run=now.run,
-            runs=now.runs,
-            finished=now.finished,
-            failed=now.failed,
-            flows=now.flows,
-            elapsed_s=now.elapsed_s,
-            left_s=now.left_s,
             lab=self.lab,
             api=self.api,
             here=self.here,

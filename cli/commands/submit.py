@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from capstan_client import Capstan
-from capstan_client.experiment import Experiment, Progress
+from capstan_client.experiment import Experiment
 from capstan_client.http import TOKEN_VARIABLE
+from capstan_client.progress import Progress
 from cli.console import json_option, progress, results, write_text
 from cli.controller_options import authority_option, token_file_option
 from cli.spec_options import repeats_option, seed_option

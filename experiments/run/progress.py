@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from experiments.run.drain import STILL_LEAST_S
-from experiments.spec.spec import Spec
-from workloads.plan import Plan
+
+if TYPE_CHECKING:  # a worker that waits needs neither
+    from experiments.spec.spec import Spec
+    from workloads.plan import Plan
 
 BETWEEN_RUNS_S: Final = 1.0 + STILL_LEAST_S
 """What collecting, storing and switching the scheme take, for the estimate of the time left."""
@@ -22,13 +24,13 @@ class Progress:
     """Where an experiment is, for people who wait. run: 0 while starting, then 1..runs."""
 
     stage: str
-    run: int
-    runs: int
-    finished: int
-    failed: int
-    flows: int
-    elapsed_s: float
-    left_s: float | None
+    run: int = 0
+    runs: int = 0
+    finished: int = 0
+    failed: int = 0
+    flows: int = 0
+    elapsed_s: float = 0.0
+    left_s: float | None = None
 
 
 OnProgress = Callable[[Progress], None]

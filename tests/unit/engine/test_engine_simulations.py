@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from capstan_client import Capstan
 from capstan_client.errors import CapstanError
-from capstan_client.experiment import Progress
+from capstan_client.progress import Progress
 from cli.app import capstan
 from cli.commands.submit import progress_line
 from engine.recordings import problem

@@ -23,11 +23,19 @@ from typing import Final
 
 from controller.fabric.arp import decode_arp, is_host_address, is_host_mac
 from controller.fabric.discovery import LinkDiscovery
+from controller.fabric.events import HostLinkChanged, LinkDown, LinkUp
 from controller.fabric.graph import PortRef
 from controller.fabric.host_learning import HostLearning
 from controller.fabric.hosts import Hosts
 from controller.fabric.lldp import decode_lldp, encode_lldp
-from controller.modes.leaf_modes import LeafModes
+from controller.fabric.switch_data import (
+    LOCAL_PORT_FIRST,
+    Held,
+    MeterReading,
+    PacketOut,
+    Port,
+)
+from controller.modes.leaf_modes import LeafModes, ModeInfo
 from controller.modes.monitor import ModeChange
 from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.punts import punt_flows, punt_meters
@@ -35,17 +43,9 @@ from controller.openflow.tables import SHORT_METER
 from controller.openflow.wanted import Difference, SwitchState
 from controller.openflow.wanted_switch import WantedSwitch
 from controller.plane.effects import (
-    LOCAL_PORT_FIRST,
     Effects,
     Event,
-    Held,
-    HostLinkChanged,
-    LinkDown,
-    LinkUp,
-    MeterReading,
     ModeChanged,
-    PacketOut,
-    Port,
     SchemeChanged,
     StateSent,
     SwitchDown,
@@ -62,7 +62,6 @@ from controller.plane.rollout import Rollout
 from controller.plane.settling import Settling
 from controller.plane.snapshot import (
     FabricSnapshot,
-    ModeInfo,
     PathInfo,
     host_infos,
     link_infos,

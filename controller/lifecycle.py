@@ -17,27 +17,27 @@ from controller.agents.server import AgentServer, ChannelSettings
 from controller.capton.service import AdmissionService
 from controller.capton.watching import FabricWatch
 from controller.control_plane import ControlPlane
-from controller.fabric.graph import PortRef
-from controller.live.event_log import EventLog
-from controller.live.link_sampling import EVERY_S
-from controller.live.naming import FabricNames
-from controller.live.watching import LiveView
-from controller.openflow.allowed import AllowedSwitches
-from controller.openflow.errors import OpenFlowError
-from controller.openflow.shell import OpenFlowShell
-from controller.openflow.shell_events import PortCounters
-from controller.openflow.tls import SwitchTlsContexts
-from controller.plane.effects import (
+from controller.fabric.events import (
     HostLinkChanged,
     HostSeen,
     LinkDown,
     LinkUp,
+)
+from controller.fabric.graph import PortRef
+from controller.live.event_log import EventLog
+from controller.live.link_sampling import EVERY_S
+from controller.live.watching import LiveView
+from controller.openflow.allowed import AllowedSwitches
+from controller.openflow.errors import OpenFlowError
+from controller.openflow.tls import SwitchTlsContexts
+from controller.plane.effects import (
     ModeChanged,
     PathsChanged,
     SwitchDown,
     SwitchUp,
 )
 from controller.plane.faults import Faults
+from controller.plane.naming import FabricNames
 from controller.plane.snapshot import FabricSnapshot, PathInfo
 from controller.process.control_thread import check_control_threads
 from controller.process.shared_call import SharedCall
@@ -47,6 +47,8 @@ from controller.schemes.current import CurrentScheme, SchemeFile
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import Scheme
+from controller.shell.shell import OpenFlowShell
+from controller.shell.shell_events import PortCounters
 from controller.store.finished_flows import FinishedFlowStore
 from controller.tpfs.learner import TypeLearner
 from ovsdb.port_queues import ONE_QUEUE, PortLimit, PortQueues

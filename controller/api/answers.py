@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from controller.agents.asking import AgentInfo
 from controller.api.bodies import ImpairmentBody
 from controller.api.describing import Open
-from controller.live.naming import Role
+from controller.plane.naming import Role
 from controller.queues.ports import By
 from controller.schemes.scheme import Mode, Scheme
 from controller.tpfs.learner import LearnerState

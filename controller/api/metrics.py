@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from controller.lifecycle import RunningController
-from controller.live.naming import FabricNames
+from controller.plane.naming import FabricNames
 
 MEDIA: Final = "text/plain"
 Labels = Mapping[str, str]

@@ -17,7 +17,7 @@ from controller.api.problems import ProblemError
 from controller.api.repeatable import Repeatable
 from controller.api.routing import get, post, put
 from controller.lifecycle import RunningController
-from controller.live.naming import FabricNames
+from controller.plane.naming import FabricNames
 from controller.plane.snapshot import FabricSnapshot
 from controller.schemes import loader
 from controller.schemes.loader import SchemeError

@@ -22,11 +22,11 @@ from controller.api.answers_live import FaultChange, ModeAt
 from controller.fabric.graph import PortRef
 from controller.lifecycle import RunningController, leaf_names
 from controller.live.event_log import EventLog, Logged
-from controller.live.naming import FabricNames
 from controller.live.queue_history import Way
 from controller.live.topics import event_object, fault_object
 from controller.plane.effects import ModeChanged
 from controller.plane.faults import FaultBegan, FaultEnded
+from controller.plane.naming import FabricNames
 from controller.plane.snapshot import FabricSnapshot, HostInfo, PathInfo
 from controller.queues.ports import PortState
 from controller.queues.service import SwitchQueues

@@ -21,8 +21,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from controller.fabric.events import LinkDown, LinkDownCause, LinkUp
 from controller.fabric.graph import Link, PortRef, link_between
-from controller.plane.effects import LOCAL_PORT_FIRST, LinkDown, LinkDownCause, LinkUp, Port
+from controller.fabric.switch_data import LOCAL_PORT_FIRST, Port
 
 PERIOD_S: Final = 1.0
 """Between two frames of a link's port."""

@@ -8,10 +8,11 @@ from typing import Final
 
 from controller.fabric.arp import NO_ADDRESS, REQUEST, Arp, is_host_address, is_host_mac
 from controller.fabric.discovery import LinkDiscovery, LinkEvent
+from controller.fabric.events import HostSeen
 from controller.fabric.graph import PortRef
 from controller.fabric.hosts import Host, HostEvent, Hosts
 from controller.fabric.resolver import Resolver, answer
-from controller.plane.effects import HostSeen, PacketOut
+from controller.fabric.switch_data import PacketOut
 
 ANSWERS: Final = 4096
 """Most answers that wait for the switches' updates."""

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from controller.fabric.events import HostConflict, HostSeen
 from controller.fabric.graph import PortRef
-from controller.plane.effects import HeldHost, HostConflict, HostSeen
+from controller.fabric.switch_data import HeldHost
 
 CHALLENGE_S: Final = 1.0
 CHALLENGES: Final = 3

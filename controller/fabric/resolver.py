@@ -17,7 +17,7 @@ from controller.fabric.arp import BROADCAST_MAC, NO_ADDRESS, NO_MAC, REPLY, REQU
 from controller.fabric.graph import PortRef
 from controller.fabric.hosts import Host
 from controller.fabric.lldp import CONTROLLER_MAC
-from controller.plane.effects import PacketOut
+from controller.fabric.switch_data import PacketOut
 from controller.token_bucket import TokenBucket
 
 FIRST_RETRY_S: Final = 1.0

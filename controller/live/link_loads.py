@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.fabric.graph import PortRef
-from controller.live.naming import FabricNames, NamedLink
+from controller.plane.naming import FabricNames, NamedLink
 from ovsdb.port_queues import QueueCounters
 
 _PORT_STATS: Final = struct.Struct("!H2xIII6Q")

@@ -10,9 +10,9 @@ from typing import Final, Protocol
 
 from controller.fabric.graph import PortRef
 from controller.live.link_loads import Counted, LinkLoad, LinkLoads, port_counts
-from controller.live.naming import FabricNames
 from controller.live.queue_history import QueueHistory
 from controller.live.sampling import Sample, Sampler
+from controller.plane.naming import FabricNames
 
 EVERY_S: Final = 0.25
 QUEUES_EVERY_S: Final = 0.45

@@ -17,9 +17,9 @@ from typing import Any, Final
 from capstan_client.errors import CapstanError
 from controller.live.backlog import Backlog
 from controller.live.event_log import EventLog, Logged
-from controller.live.naming import FabricNames
 from controller.live.reader import Reader
 from controller.live.topics import LOG_TOPICS, event_object, frame, topic_of
+from controller.plane.naming import FabricNames
 from controller.process.control_thread import ControlThread
 from loops.thread import LoopThread
 

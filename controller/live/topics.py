@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from controller.fabric.graph import PortRef
 from controller.live.event_log import Logged, kind_of
-from controller.live.naming import FabricNames
 from controller.plane.faults import Fault
+from controller.plane.naming import FabricNames
 
 LOG_TOPICS: Final = ("fabric", "modes", "scheme", "agents", "experiments", "faults")
 """Topics of events: each is sent once, in order."""

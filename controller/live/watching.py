@@ -8,10 +8,10 @@ from controller.agents.server import AgentServer
 from controller.live.event_log import EventLog
 from controller.live.flow_sampling import FlowSampler
 from controller.live.link_sampling import EVERY_S, LinkSampler, Queues
-from controller.live.naming import FabricNames
 from controller.live.stream import EventStream
-from controller.openflow.shell import OpenFlowShell
+from controller.plane.naming import FabricNames
 from controller.plane.snapshot import FabricSnapshot
+from controller.shell.shell import OpenFlowShell
 from protocol.version import VERSION
 
 

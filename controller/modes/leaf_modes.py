@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from controller.modes.monitor import ModeChange, ModeMonitor
-from controller.plane.snapshot import ModeInfo
 from controller.schemes.scheme import Mode, Scheme
+
+
+@dataclass(frozen=True, slots=True)
+class ModeInfo:
+    """The mode of a leaf (a dpid), and since when it has been in it: seconds, as the control plane counts them."""
+
+    leaf: int
+    mode: Mode
+    since: float
 
 
 class LeafModes:

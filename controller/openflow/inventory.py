@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from controller.fabric.switch_data import LOCAL_PORT_FIRST, Held, HeldHost
 from controller.openflow.codec import cookie_of, generation_of
 from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.reading import FlowDescription, flows_in, groups_in, meters_in
 from controller.openflow.tables import Table
-from controller.plane.effects import LOCAL_PORT_FIRST, Held, HeldHost
 
 
 @dataclass(frozen=True, slots=True)

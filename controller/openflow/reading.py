@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from controller.fabric.switch_data import LOCAL_PORT_FIRST, MeterReading, Port
 from controller.openflow.lengths import EntryForm, MalformedError, Span, entries, need
 from controller.openflow.osken import ofp
-from controller.plane.effects import LOCAL_PORT_FIRST, MeterReading, Port
 
 HEADER: Final = struct.Struct("!BBHI")
 """Version, type, length, transaction id."""

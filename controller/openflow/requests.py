@@ -6,9 +6,9 @@ import struct
 from collections.abc import Mapping
 from typing import Final
 
+from controller.fabric.switch_data import Port
 from controller.openflow import codec, reading
 from controller.openflow.osken import ofp, parser
-from controller.plane.effects import Port
 
 _HEADER: Final = reading.HEADER
 _COUNTERS: Final = struct.Struct("!BBHIHH4xI4x")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from controller.fabric.switch_data import MeterReading, Port
 from controller.openflow import bundle, codec, reading, requests
 from controller.openflow.errors import PeerError, SwitchError, describe, error_names
 from controller.openflow.holdings import Holdings, What
@@ -30,7 +31,6 @@ from controller.openflow.session_events import (
     UpdateDone,
 )
 from controller.openflow.wanted import Difference
-from controller.plane.effects import MeterReading, Port
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from controller.fabric.switch_data import MeterReading, Port
 from controller.openflow.errors import SwitchError
 from controller.openflow.inventory import Inventory
-from controller.plane.effects import MeterReading, Port
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,72 +1,18 @@
 """What goes into the control plane and what comes out of it, as plain data.
 
-The OpenFlow shell turns a switch's messages into `Port`, `Held` and the arguments of `ControlPlane`'s methods, and
-turns the `Effects` that these return into messages. Times are seconds of one monotonic clock.
+The OpenFlow shell turns a switch's messages into `controller.fabric.switch_data` and the arguments of `ControlPlane`'s
+methods, and turns the `Effects` that these return into messages. Times are seconds of one monotonic clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
-from controller.fabric.graph import PortRef
+from controller.fabric.events import HostConflict, HostLinkChanged, HostSeen, LinkDown, LinkUp
+from controller.fabric.switch_data import PacketOut
 from controller.openflow.wanted import Difference
 from controller.schemes.scheme import Mode
-
-LOCAL_PORT_FIRST = 0xFFFFFF00
-"""Port numbers from here on are reserved by OpenFlow; OFPP_LOCAL among them carries the bridge's name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Port:
-    """A port of a switch. ``up``: link and administrative state both up. A removed port is a port that is down."""
-
-    number: int
-    name: str
-    mac: str
-    up: bool
-    speed_kbps: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class HeldHost:
-    """A host that a switch delivers to: an entry of `Table.DELIVER` that outputs to ``port``.
-
-    Matched ``ipv4_dst`` is ``ipv4``, written ``eth_dst`` is ``mac``. A host with an agent has two such entries.
-    """
-
-    ipv4: str
-    mac: str
-    port: int
-    agent: bool = False
-    """Whether one of its entries writes ``udp_dst``: an agent listens there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What a switch holds when it connects, read back from its deliver table."""
-
-    hosts: tuple[HeldHost, ...] = ()
-    remote: frozenset[str] = frozenset()
-    """IPv4 addresses that it forwards towards other leaves: ``ipv4_dst`` of the deliver table's other entries."""
-
-
-@dataclass(frozen=True, slots=True)
-class MeterReading:
-    """What a meter has counted since it was made."""
-
-    packets: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class PacketOut:
-    """Send ``data`` (a whole Ethernet frame) out of ``port``; in_port is OFPP_CONTROLLER."""
-
-    dpid: int
-    port: int
-    data: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,56 +44,6 @@ class SwitchTurnedAway:
     at: float
     dpid: int
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class LinkUp:
-    at: float
-    a: PortRef
-    b: PortRef
-
-
-LinkDownCause = Literal["port down", "no LLDP", "rewired"]
-
-
-@dataclass(frozen=True, slots=True)
-class LinkDown:
-    at: float
-    a: PortRef
-    b: PortRef
-    cause: LinkDownCause
-
-
-@dataclass(frozen=True, slots=True)
-class HostSeen:
-    """A host's place is known, for the first time or anew. ``moved_from``: where it was, if it moved."""
-
-    at: float
-    ipv4: str
-    mac: str
-    place: PortRef
-    moved_from: PortRef | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HostLinkChanged:
-    """The switch's port at which a host is has gone down, or is up again."""
-
-    at: float
-    ipv4: str
-    place: PortRef
-    up: bool
-
-
-@dataclass(frozen=True, slots=True)
-class HostConflict:
-    """A sender at ``place`` claims an address that belongs to another host; the claim is not believed."""
-
-    at: float
-    ipv4: str
-    mac: str
-    place: PortRef
-    owner_mac: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, Protocol
 
 from capstan_client.errors import CapstanError
 from controller.fabric.graph import PortRef
-from controller.live.naming import FabricNames, NamedLink
+from controller.plane.naming import FabricNames, NamedLink
 from ovsdb.port_queues import PortLimit
 from plain.reading import did_you_mean
 

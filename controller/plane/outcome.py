@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from controller.fabric.switch_data import PacketOut
 from controller.openflow.wanted import Difference
-from controller.plane.effects import Effects, Event, PacketOut, SwitchTurnedAway
+from controller.plane.effects import Effects, Event, SwitchTurnedAway
 
 
 @dataclass(slots=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import Final
 
+from controller.fabric.switch_data import MeterReading
 from controller.modes.partition import PathPartition, Split
 from controller.openflow.tables import LONG_METER, SHORT_METER
 from controller.openflow.wanted_switch import WantedSwitch
-from controller.plane.effects import MeterReading, PartitionChanged, PathsChanged
+from controller.plane.effects import PartitionChanged, PathsChanged
 from controller.schemes.scheme import Scheme
 
 Stamps = Mapping[int, tuple[int, ...]]

@@ -10,8 +10,8 @@ from controller.fabric.graph import PortRef
 from controller.fabric.hosts import Host
 from controller.fabric.numbers import SwitchNumbers
 from controller.fabric.paths import Routing
+from controller.modes.leaf_modes import ModeInfo
 from controller.plane.takeover import KnownSwitch
-from controller.schemes.scheme import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,6 @@ class HostInfo:
     place: PortRef | None
     up: bool = True
     """Whether the port of its place is, as far as is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModeInfo:
-    leaf: int
-    mode: Mode
-    since: float
 
 
 @dataclass(frozen=True, slots=True)

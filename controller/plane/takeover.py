@@ -15,8 +15,8 @@ from typing import Final
 
 from controller.fabric.graph import Hop
 from controller.fabric.hosts import Hosts
+from controller.fabric.switch_data import Held
 from controller.openflow.wanted_switch import WantedSwitch
-from controller.plane.effects import Held
 
 TAKEOVER_LIMIT_S: Final = 15.0
 TAKEOVER_POLL_S: Final = 0.1

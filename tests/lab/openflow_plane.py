@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.fabric.switch_data import Held, MeterReading, Port
 from controller.openflow.wanted import (
     Bucket,
     FlowRule,
@@ -20,7 +21,7 @@ from controller.openflow.wanted import (
     ToGroup,
     difference,
 )
-from controller.plane.effects import Effects, Held, MeterReading, Port
+from controller.plane.effects import Effects
 
 
 @dataclass

@@ -26,8 +26,8 @@ from os_ken.base.app_manager import (
 from os_ken.lib import hub
 
 from controller.openflow import connection
-from controller.openflow.shell import OpenFlowShell
 from controller.openflow.wanted import Bucket, FlowRule, Group, Match, Output
+from controller.shell.shell import OpenFlowShell
 from tests.lab.openflow_plane import ScriptedPlane, state, whole
 from tests.lab.openflow_rig import switch
 from tests.waiting import eventually

@@ -14,13 +14,11 @@ from functools import partial
 
 import pytest
 
+from controller.fabric.switch_data import HeldHost, MeterReading, PacketOut
 from controller.openflow import connection
 from controller.openflow import shell as shell_module
-from controller.openflow.confirmations import ModeSwitched
 from controller.openflow.cookies import Rule
 from controller.openflow.errors import OpenFlowError
-from controller.openflow.shell import OpenFlowShell
-from controller.openflow.shell_events import SwitchRefused
 from controller.openflow.tables import Table
 from controller.openflow.wanted import (
     Bucket,
@@ -34,7 +32,10 @@ from controller.openflow.wanted import (
     ToController,
     ToGroup,
 )
-from controller.plane.effects import Effects, HeldHost, MeterReading, ModeChanged, PacketOut
+from controller.plane.effects import Effects, ModeChanged
+from controller.shell.confirmations import ModeSwitched
+from controller.shell.shell import OpenFlowShell
+from controller.shell.shell_events import SwitchRefused
 from tests.lab.openflow_plane import ScriptedPlane, change, everything, state, whole
 from tests.lab.openflow_rig import switch
 from tests.waiting import eventually

@@ -7,9 +7,9 @@ import socket
 import struct
 from collections import Counter
 
-from controller.openflow.shell import OpenFlowShell
 from controller.openflow.view import LocalHost, RemoteHost, SwitchView, Towards
 from controller.openflow.wanted_switch import WantedSwitch
+from controller.shell.shell import OpenFlowShell
 from protocol.underlay import BASE_PORT, TrafficClass, dscp, label_of
 from tests.lab.openflow_plane import ScriptedPlane
 from tests.lab.openflow_rig import Switch, switch

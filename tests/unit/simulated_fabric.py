@@ -9,10 +9,16 @@ from collections.abc import Callable
 from controller.control_plane import ControlPlane
 from controller.fabric.arp import REPLY, REQUEST, Arp, decode_arp
 from controller.fabric.graph import Link, PortRef
+from controller.fabric.switch_data import (
+    Held,
+    HeldHost,
+    MeterReading,
+    Port,
+)
 from controller.openflow.cookies import Rule
 from controller.openflow.tables import Table
 from controller.openflow.wanted import Difference, Match, Output, SetField, SwitchState
-from controller.plane.effects import Effects, Event, Held, HeldHost, MeterReading, Port
+from controller.plane.effects import Effects, Event
 from controller.schemes.scheme import Scheme
 from protocol.underlay import BASE_PORT, TrafficClass
 from tests.unit.fabric_shapes import KEY, LOCAL, Shape, SimHost, datagram

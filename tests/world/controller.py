@@ -1,7 +1,7 @@
 """A controller's process: the real control plane, members and scheme in their real files, channels without sockets.
 
 What the shells do for the control plane is done here likewise: a refused update ends the connection, what is known of a
-host or of paths goes on to agents (`openflow/shell.py`, `agents/server.py`, `running.py`).
+host or of paths goes on to agents (`shell/shell.py`, `agents/server.py`, `running.py`).
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from controller.agents.members_file import read_members, write_members
 from controller.agents.membership import Member, Membership, MembershipError
 from controller.agents.places import Places
 from controller.control_plane import ControlPlane
+from controller.fabric.events import (
+    HostLinkChanged,
+    HostSeen,
+    LinkDown,
+    LinkUp,
+)
 from controller.fabric.graph import PortRef
+from controller.fabric.switch_data import Held, MeterReading, Port
 from controller.openflow.errors import SwitchError
 from controller.openflow.refusals import Refusals
 from controller.plane.effects import (
     Effects,
     Event,
-    Held,
-    HostLinkChanged,
-    HostSeen,
-    LinkDown,
-    LinkUp,
-    MeterReading,
     PathsChanged,
-    Port,
     SwitchDown,
     SwitchUp,
 )

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from controller.fabric.graph import PortRef
+from controller.fabric.switch_data import Held, MeterReading, Port
 from controller.openflow.wanted import Difference, SwitchState
-from controller.plane.effects import Held, MeterReading, Port
 from tests.unit.fabric_shapes import LOCAL
 from tests.unit.fake_tables import frame_of, packet_of
 from tests.unit.simulated_fabric import held_of

@@ -9,8 +9,8 @@ from controller.control_plane import ControlPlane
 from controller.fabric.arp import REPLY, REQUEST, Arp
 from controller.fabric.graph import PortRef
 from controller.fabric.lldp import encode_lldp
+from controller.fabric.switch_data import Port
 from controller.openflow.cookies import Rule
-from controller.plane.effects import Port
 from tests.fuzz.target import Target
 
 

@@ -15,10 +15,10 @@ from controller.openflow.cookies import Rule
 from controller.openflow.errors import PeerError
 from controller.openflow.session import OpenFlowSession
 from controller.openflow.session_events import Ready
-from controller.openflow.shell import OpenFlowShell
 from controller.openflow.tables import Table
 from controller.openflow.wanted import FlowRule, Match, Output, SetField
 from controller.process.control_thread import check_control_threads
+from controller.shell.shell import OpenFlowShell
 from tests.fuzz.target import Target
 from tests.unit.raw_switch import raw_switch
 from tests.unit.switch_messages import (

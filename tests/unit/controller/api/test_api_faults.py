@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from controller.fabric.graph import PortRef
-from controller.live.naming import FabricNames
 from controller.plane.faults import FaultBegan, FaultConflictError, FaultEnded, FaultError, Faults
+from controller.plane.naming import FabricNames
 from ovsdb.port_queues import PortLimit
 from tests.unit.api_world import api_world
 from tests.unit.controller.live.test_live_links import snapshot

@@ -18,11 +18,11 @@ from controller.api import views
 from controller.api.describing import MOST, Open, With
 from controller.api.openapi import Schemas, openapi_document
 from controller.live.event_log import EventLog
-from controller.live.naming import FabricNames
-from controller.openflow.confirmations import ModeSwitched
 from controller.openflow.errors import SwitchError
-from controller.openflow.shell_events import SwitchRefused
 from controller.plane.effects import ModeChanged
+from controller.plane.naming import FabricNames
+from controller.shell.confirmations import ModeSwitched
+from controller.shell.shell_events import SwitchRefused
 from controller.store.models import Run
 from tests.unit.api_world import World, api_world
 from tests.unit.fabric_shapes import CAPS, leaf_spine

@@ -22,8 +22,9 @@ from controller.fabric.discovery import (
     LinkDiscovery,
     LinkEvent,
 )
+from controller.fabric.events import LinkDown, LinkUp
 from controller.fabric.graph import Link, PortRef
-from controller.plane.effects import LinkDown, LinkUp, Port
+from controller.fabric.switch_data import Port
 
 A, B, C = PortRef(1, 1), PortRef(2, 1), PortRef(3, 1)
 

@@ -13,10 +13,10 @@ from os_ken.ofproto import ofproto_v1_5_parser as parser
 
 from controller.fabric.graph import PortRef
 from controller.live.link_loads import QUEUES_S, LinkLoads, PortCount, QueueLoad, port_counts
-from controller.live.naming import FabricNames
 from controller.live.queue_history import FullestQueue, QueueHistory
 from controller.openflow import codec
 from controller.openflow.session_events import PortsCounted
+from controller.plane.naming import FabricNames
 from controller.plane.snapshot import FabricSnapshot, HostInfo, LinkInfo, SwitchInfo
 from ovsdb.port_queues import QueueCounters
 from tests.unit.fabric_shapes import CAPS, leaf_spine

@@ -18,13 +18,14 @@ import pytest
 
 from controller.api.front.limits import FrontSettings
 from controller.api.front.process import HttpFront
+from controller.fabric.events import LinkDown
 from controller.fabric.graph import PortRef
 from controller.lifecycle import AgentEvent
 from controller.live import event_log
 from controller.live import stream as stream_module
 from controller.live.backlog import Backlog
 from controller.live.topics import LOG_TOPICS, parse_topics, topic_of
-from controller.plane.effects import LinkDown, ModeChanged
+from controller.plane.effects import ModeChanged
 from tests.unit.api_world import BASE, World, api_world
 from tests.waiting import eventually
 

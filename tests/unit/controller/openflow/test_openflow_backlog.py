@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.fabric.switch_data import Port
 from controller.openflow import backlog
 from controller.openflow.backlog import Backlog, TooManyEventsError, Waiting
 from controller.openflow.connection import SwitchConnection
 from controller.openflow.cookies import Rule
 from controller.openflow.session_events import PacketIn, PortStatus, SessionEvent
-from controller.plane.effects import Port
 
 LLDP = PacketIn(1, Rule.LLDP, b"lldp")
 ARP = PacketIn(1, Rule.ARP, b"arp")

@@ -23,13 +23,13 @@ from controller.openflow.allowed import AllowedSwitches, AllowedSwitchesError, r
 from controller.openflow.cookies import Rule
 from controller.openflow.listener import PAUSE_S
 from controller.openflow.packet_allowance import BURST, MOST_PPS
-from controller.openflow.shell import OpenFlowShell
 from controller.openflow.tables import Table
 from controller.openflow.wanted import FlowRule, Match, Output
 from controller.plane import isolated
 from controller.plane.effects import SwitchTurnedAway
 from controller.plane.snapshot import SwitchInfo
 from controller.process.control_thread import check_control_threads, forget_deaths
+from controller.shell.shell import OpenFlowShell
 from tests.unit.raw_switch import raw_switch
 from tests.unit.switch_messages import features, flow_description, hello, message, multipart, packet_in
 from tests.waiting import eventually
@@ -239,7 +239,7 @@ LIMITED = """
 import logging, resource, sys
 logging.basicConfig(level="ERROR", format="%(message)s")
 from controller.control_plane import ControlPlane
-from controller.openflow.shell import OpenFlowShell
+from controller.shell.shell import OpenFlowShell
 
 shell = OpenFlowShell(ControlPlane(b"0123456789abcdef"), "127.0.0.1", 0, lambda event: None)
 shell.start()

@@ -21,8 +21,8 @@ from controller.openflow.cookies import Rule
 from controller.openflow.packet_allowance import BURST, MOST_PPS, PacketAllowance
 from controller.openflow.punts import PORT_PPS, SHARED_PPS
 from controller.openflow.read_pauses import MOST_S, PAUSE_S, ReadPauses
-from controller.openflow.shell import OpenFlowShell
 from controller.plane.effects import Effects
+from controller.shell.shell import OpenFlowShell
 from tests.unit.raw_switch import raw_switch
 from tests.unit.switch_messages import packet_in
 from tests.waiting import eventually

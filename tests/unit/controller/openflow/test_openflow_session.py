@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
+from controller.fabric.switch_data import Held, HeldHost, MeterReading
 from controller.openflow.cookies import Rule
 from controller.openflow.session_events import MeterCount, PacketIn, PortStatus, Refused, UpdateDone
 from controller.openflow.tables import PORT_METERS, PUNT_METER, Table
@@ -22,7 +23,6 @@ from controller.openflow.wanted import (
     Output,
     SetField,
 )
-from controller.plane.effects import Held, HeldHost, MeterReading
 from tests.unit.controller.openflow.bytes_switch import FLOW, handshake, meters
 from tests.unit.switch_messages import (
     DPID,

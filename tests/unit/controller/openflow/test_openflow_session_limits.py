@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
+from controller.fabric.switch_data import MeterReading
 from controller.openflow import reading, session
 from controller.openflow.errors import PeerError
 from controller.openflow.replies import REPLY_LIMIT_BYTES, Replies, ReplyRoom
@@ -18,7 +19,6 @@ from controller.openflow.session_events import MeterCount, UpdateDone
 from controller.openflow.wanted import (
     Difference,
 )
-from controller.plane.effects import MeterReading
 from tests.unit.controller.openflow.bytes_switch import FLOW, handshake, meters, status
 from tests.unit.switch_messages import (
     features,

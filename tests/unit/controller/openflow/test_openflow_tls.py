@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from controller.control_plane import ControlPlane
 from controller.openflow.allowed import AllowedSwitches, read_allowed_switches
 from controller.openflow.errors import PeerError
-from controller.openflow.shell import OpenFlowShell
 from controller.openflow.tls import SwitchTls, SwitchTlsContexts, SwitchTlsError, TlsLayer
+from controller.shell.shell import OpenFlowShell
 from tests.unit.own_ca import Authority
 from tests.unit.raw_switch import raw_switch
 from tests.waiting import eventually

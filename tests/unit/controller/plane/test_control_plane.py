@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from controller.fabric.events import LinkDown, LinkUp
 from controller.fabric.graph import PortRef
-from controller.plane.effects import (
-    LinkDown,
-    LinkUp,
-    SwitchDown,
-    SwitchUp,
-)
+from controller.plane.effects import SwitchDown, SwitchUp
 from protocol.underlay import TrafficClass
 from tests.unit.controller.plane.started_fabric import all_deliver, need, running, since
 from tests.unit.fabric_shapes import CAPS, Shape, datagram, fat_tree, leaf_spine

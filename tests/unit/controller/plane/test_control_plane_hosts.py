@@ -10,17 +10,13 @@ import pytest
 from controller.control_plane import ControlPlane
 from controller.fabric import resolver
 from controller.fabric.arp import BROADCAST_MAC, NO_MAC, REPLY, REQUEST, Arp, decode_arp
+from controller.fabric.events import HostConflict, HostLinkChanged, HostSeen
 from controller.fabric.graph import PortRef
 from controller.fabric.hosts import CHALLENGE_S
 from controller.fabric.lldp import encode_lldp
+from controller.fabric.switch_data import Port
 from controller.openflow.cookies import Rule
-from controller.plane.effects import (
-    Effects,
-    HostConflict,
-    HostLinkChanged,
-    HostSeen,
-    Port,
-)
+from controller.plane.effects import Effects
 from protocol.underlay import TrafficClass
 from tests.unit.controller.plane.started_fabric import all_deliver, running, since
 from tests.unit.fabric_shapes import CAPS, KEY, SimHost, datagram, leaf_spine

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from controller.fabric.arp import BROADCAST_MAC, NO_MAC, REQUEST, Arp
+from controller.fabric.switch_data import Port
 from controller.openflow.cookies import Rule
 from controller.plane import isolated
-from controller.plane.effects import Effects, Port, SwitchForgotten, SwitchTurnedAway
+from controller.plane.effects import Effects, SwitchForgotten, SwitchTurnedAway
 from controller.plane.forgetting import FORGET_ISOLATED_AFTER_S
 from controller.plane.isolated import PATIENCE_S
 from tests.unit.controller.plane.test_control_plane import all_deliver, running

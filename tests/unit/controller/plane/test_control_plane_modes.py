@@ -6,10 +6,7 @@ import dataclasses
 
 from controller.openflow.cookies import Rule
 from controller.openflow.tables import Table
-from controller.plane.effects import (
-    ModeChanged,
-    SchemeChanged,
-)
+from controller.plane.effects import ModeChanged, SchemeChanged
 from protocol.underlay import TrafficClass
 from tests.unit.controller.plane.started_fabric import all_deliver, need, running, since
 from tests.unit.fabric_shapes import CAPS, ECMP, RPS, datagram, fat_tree, leaf_spine

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.fabric.arp import REPLY, decode_arp
-from controller.plane.effects import LinkUp
+from controller.fabric.events import LinkUp
 from controller.plane.in_flight import CONFIRM_LIMIT_S, DATAPATH_LAG_S, InFlight
 from protocol.underlay import TrafficClass
 from tests.unit.fabric_shapes import CAPS, LABELS, Shape, fat_tree, leaf_spine, pairs

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.fabric.discovery import QUIET_S
-from controller.plane.effects import Held, HostSeen, StateSent
+from controller.fabric.events import HostSeen
+from controller.fabric.switch_data import Held
+from controller.plane.effects import StateSent
 from controller.plane.takeover import TAKEOVER_LIMIT_S
 from protocol.underlay import TrafficClass
 from tests.unit.fabric_shapes import CAPS, Shape, SimHost, fat_tree, leaf_spine, pairs

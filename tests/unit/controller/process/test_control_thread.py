@@ -25,7 +25,7 @@ DYING_CONTROLLER = """
 import sys
 from pathlib import Path
 from cli.commands.serve import serve_command
-from controller.openflow.shell import OpenFlowShell
+from controller.shell.shell import OpenFlowShell
 
 tick = OpenFlowShell._tick
 

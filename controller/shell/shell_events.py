@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controller.openflow.confirmations import ModeSwitched
 from controller.openflow.errors import SwitchError
 from controller.plane.effects import Event
+from controller.shell.confirmations import ModeSwitched
 
 
 @dataclass(frozen=True, slots=True)

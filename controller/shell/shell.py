@@ -25,11 +25,9 @@ from controller.control_plane import ControlPlane
 from controller.fabric.graph import PortRef
 from controller.openflow.allowed import AllowedSwitches
 from controller.openflow.backlog import Backlog, TooManyEventsError, Waiting, urgent
-from controller.openflow.confirmations import Confirmations
 from controller.openflow.connection import ConnectionEnded
 from controller.openflow.connection import SwitchConnection as Connection
 from controller.openflow.cookies import Rule, rule_of
-from controller.openflow.effects_sender import EffectsSender
 from controller.openflow.errors import OpenFlowError, SwitchError
 from controller.openflow.newcomers import Newcomers
 from controller.openflow.packet_allowance import SIGNAL_WEIGHT
@@ -45,12 +43,14 @@ from controller.openflow.session_events import (
     SessionEvent,
     UpdateDone,
 )
-from controller.openflow.shell_events import PortCounters, ShellEvent
 from controller.openflow.switchboard import Switchboard
 from controller.openflow.tls import SwitchTlsContexts
-from controller.openflow.update_results import UpdateResults
 from controller.plane.effects import Effects, SwitchTurnedAway
 from controller.process.control_thread import ControlThread
+from controller.shell.confirmations import Confirmations
+from controller.shell.effects_sender import EffectsSender
+from controller.shell.shell_events import PortCounters, ShellEvent
+from controller.shell.update_results import UpdateResults
 
 LOG: Final = logging.getLogger(__name__)
 T = TypeVar("T")

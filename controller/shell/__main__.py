@@ -1,4 +1,4 @@
-"""``python -m controller.openflow``: control plane and switches' shell alone, in the foreground, to try things.
+"""``python -m controller.shell``: control plane and switches' shell alone, in the foreground, to try things.
 
 No agents' channel and no API: hosts with agents are named on the command line. Every event is one line of JSON on
 standard output. The controller proper is ``python -m controller``.
@@ -19,16 +19,16 @@ from functools import partial
 from typing import Any, Final
 
 from controller.control_plane import ControlPlane
-from controller.openflow.shell import OpenFlowShell
-from controller.openflow.shell_events import ShellEvent
 from controller.schemes import loader
+from controller.shell.shell import OpenFlowShell
+from controller.shell.shell_events import ShellEvent
 
 _AGENT: Final = re.compile(r"(?P<host>[^=]+)=(?P<ip>[0-9.]+),(?P<mac>[0-9a-fA-F:]{17})")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run until SIGINT or SIGTERM; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m controller.openflow", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m controller.shell", description=__doc__)
     parser.add_argument(
         "--listen", default="127.0.0.1:6653", metavar="ADDRESS:PORT", help="where switches connect"
     )

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from controller.openflow.confirmations import Confirmations, Waiter
 from controller.openflow.connection import SwitchConnection
 from controller.openflow.errors import SwitchError
 from controller.openflow.refusals import Refusals
-from controller.openflow.shell_events import ShellEvent, SwitchRefused
 from controller.openflow.switchboard import Switchboard
+from controller.shell.confirmations import Confirmations, Waiter
+from controller.shell.shell_events import ShellEvent, SwitchRefused
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Final
 
 from controller.fabric.graph import PortRef
-from controller.openflow.confirmations import Confirmations
 from controller.openflow.connection import SwitchConnection
-from controller.openflow.shell_events import ShellEvent
 from controller.openflow.switchboard import Switchboard
 from controller.plane.effects import Effects, ModeChanged, SwitchTurnedAway
+from controller.shell.confirmations import Confirmations
+from controller.shell.shell_events import ShellEvent
 
 TURNED_AWAY_EVERY_S: Final = 10.0
 """Between two events about switches that were turned away; the counter has all of them."""

@@ -49,7 +49,23 @@ class LinksView(TypedDict):
     links: list[LinkLoadView]
 
 
-class LiveFlow(TypedDict):
+class FlowCounts(TypedDict):
+    """What the agents of a flow's sender and receiver count. ``paths``: packets by path stamp (as text)."""
+
+    priority: int
+    bytes: int
+    received_bytes: int
+    packets: int
+    repairs: int
+    recovered: int
+    lost: int
+    reordered: int
+    held: int
+    release_timeouts: int
+    paths: dict[str, int]
+
+
+class LiveFlow(FlowCounts):
     """A flow as agents report it; times are Unix seconds. ``paths``: packets by path stamp (as text),
     ``paths_now``: of them, those since the sample before; ``bytes``, ``packets``, ``repairs``, ``priority`` (0 is
     served first; a port's last queue takes what is beyond it) are the sender's."""
@@ -61,22 +77,11 @@ class LiveFlow(TypedDict):
     source_port: int
     destination_port: int
     traffic_class: str
-    priority: int
     state: State
     started_at: float
     last_at: float
-    bytes: int
-    received_bytes: int
-    packets: int
     bits_per_s: float
-    paths: dict[str, int]
     paths_now: dict[str, int]
-    repairs: int
-    recovered: int
-    lost: int
-    reordered: int
-    held: int
-    release_timeouts: int
 
 
 class LiveFlowsView(TypedDict):
@@ -86,21 +91,10 @@ class LiveFlowsView(TypedDict):
     next: int | None
 
 
-class FlowStep(TypedDict):
+class FlowStep(FlowCounts):
     """What a flow has done since the step before; ``priority``: what its newest packets had."""
 
     at: float
-    priority: int
-    bytes: int
-    received_bytes: int
-    packets: int
-    repairs: int
-    recovered: int
-    lost: int
-    reordered: int
-    held: int
-    release_timeouts: int
-    paths: dict[str, int]
 
 
 class ModeAt(TypedDict):

@@ -1,4 +1,4 @@
-import { Button, Group, List, NativeSelect, NumberInput, Text } from "@mantine/core";
+import { Button, Group, List, NativeSelect, Text } from "@mantine/core";
 import { useState } from "react";
 import { useFabric, useFaults } from "../api/queries";
 import type { FabricView, FaultView } from "../api/schema";
@@ -8,6 +8,7 @@ import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
 import { clockTime } from "../parts/units";
+import { RateInput } from "./RateInput";
 import { type NewFault, useFaultChanges } from "./useFaultChanges";
 
 const KINDS: readonly { kind: FaultView["kind"]; words: string }[] = [
@@ -109,15 +110,7 @@ function NewFaultForm({ busy, begin }: { busy: boolean; begin: (fault: NewFault)
           data={possible}
         />
         {kind === "slow-link" && (
-          <NumberInput
-            size="xs"
-            w={130}
-            aria-label="Rate in Mbit/s"
-            suffix=" Mbit/s"
-            min={0.1}
-            value={rate}
-            onChange={setRate}
-          />
+          <RateInput value={rate} onChange={setRate} />
         )}
         <Button type="submit" disabled={busy || !chosen}>
           Do it

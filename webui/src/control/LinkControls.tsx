@@ -1,8 +1,9 @@
-import { Button, Group, NumberInput, Text } from "@mantine/core";
+import { Button, Group, Text } from "@mantine/core";
 import { useState } from "react";
 import { useFaults } from "../api/queries";
 import { useSource } from "../api/source";
 import { useRole } from "../app/role";
+import { RateInput } from "./RateInput";
 import { useFaultChanges } from "./useFaultChanges";
 
 /** Take a link down, slow it, and undo both: in labs, and for who may change things. */
@@ -35,15 +36,7 @@ export function LinkControls({ name, up, rateMbps }: { name: string; up: boolean
           }}
         >
           <Group gap="xs">
-            <NumberInput
-              size="xs"
-              w={130}
-              aria-label="Rate in Mbit/s"
-              suffix=" Mbit/s"
-              min={0.1}
-              value={rate}
-              onChange={setRate}
-            />
+            <RateInput value={rate} onChange={setRate} />
             <Button type="submit" disabled={busy || !(Number(rate) > 0)}>
               Slow the link to that
             </Button>

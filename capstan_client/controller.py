@@ -65,7 +65,7 @@ class ControllerClient(Connected):
         return self._ask("GET", "/capton")
 
     def capton_resent(self) -> dict[str, Any]:
-        """Return what TCP has sent again under CAPTON, and why (docs/capton.md)."""
+        """Return what TCP has retransmitted under CAPTON, and why (docs/capton.md)."""
         return self._ask("GET", "/capton/resent")
 
     def flow_types(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ BUSY: Final = 0.95
 @click.option("--lab", "lab_id", help="Id of the lab, if several are up.")
 @click.option("--once", is_flag=True, help="Print once, and exit.")
 @click.option("--every", default=0.5, show_default=True, help="Seconds between two updates.")
-@click.option("--resent", is_flag=True, help="Print what TCP has sent again, and why.")
+@click.option("--resent", is_flag=True, help="Print what TCP has retransmitted, and why.")
 @json_option
 def capton_command(lab_id: str | None, once: bool, every: float, resent: bool, json_file: str | None) -> None:
     """Watch CAPTON's grants in the running lab: flows that send and wait, and use of virtual links; Ctrl-C ends."""

@@ -1,4 +1,4 @@
-"""The tables of ``capstan capton --resent``: what TCP has sent again under CAPTON, and why."""
+"""The tables of ``capstan capton --resent``: what TCP has retransmitted under CAPTON, and why."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MOST_EPISODES: Final = 20
 def resent_tables(view: dict[str, Any]) -> Group:
     """Return tables: bytes by cause, what the words mean, and the newest retransmission episodes."""
     if not view["episodes"]:
-        return Group(Text("Nothing was sent again since the controller's start."))
+        return Group(Text("Nothing was retransmitted since the controller's start."))
     return Group(_causes(view), _words(view), _episodes(view))
 
 
 def _causes(view: dict[str, Any]) -> Table:
-    table = Table(title=f"{view['bytes']} B sent again, by cause", title_justify="left")
+    table = Table(title=f"{view['bytes']} B retransmitted, by cause", title_justify="left")
     for name in ("flow was", "trigger", "what became of it first", "B"):
         table.add_column(name, justify="right" if name == "B" else "left")
     for cause in view["by_cause"]:

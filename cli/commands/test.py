@@ -64,7 +64,7 @@ _MOST_SEED: Final = 1 << 40
     "--world",
     metavar="SEEDS",
     type=click.IntRange(1),
-    help="Run so many seeds of the whole system in made-up time instead, and say which find something.",
+    help="Run so many seeds of the whole system in simulated time instead, and print those that find a defect.",
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def test_command(

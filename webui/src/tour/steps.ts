@@ -74,7 +74,7 @@ export const STEPS: readonly Step[] = [
         ...pathRows(trace),
         ["long flows get together", bitRate(delivered(trace, "long"))],
         ["long flows' packets that came behind a later one", behind(trace)],
-        ["packets that TCP sent again", String(sentAgain(trace, "long") + sentAgain(trace, "short"))],
+        ["packets that TCP retransmitted", String(sentAgain(trace, "long") + sentAgain(trace, "short"))],
         ["a short flow's packet waits at its leaf", duration(waiting(trace, "short"))],
       ]),
   },

@@ -155,6 +155,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def switch_disconnected(self, dpid: int, now: float) -> Effects:
+        """Note that a switch's connection is lost: it keeps its place, for it may still forward."""
         out = Outcome()
         switch = self._switches.get(dpid)
         if switch is not None and switch.connected:
@@ -294,6 +295,7 @@ class ControlPlane:
         return self._settled() and not self._hosts.unlocated()
 
     def snapshot(self) -> FabricSnapshot:
+        """Return the fabric as it is known now."""
         return FabricSnapshot(
             switches=switch_infos(self._switches, self._plan.routing, self._plan.numbers),
             links=link_infos(self._discovery),

@@ -211,18 +211,23 @@ class RunningController:
     # What faults are made with (`controller.plane.faults.Reach`)
 
     def names(self) -> FabricNames:
+        """Return the names of the fabric as it is now."""
         return self.live.names()
 
     def set_ports(self, ports: Iterable[PortRef], up: bool) -> None:
+        """Take ports down, or up again. Raise KeyError for a port that its switch has not."""
         self.shell.set_ports(ports, up)
 
     def set_limits(self, limits: Mapping[PortRef, PortLimit]) -> None:
+        """Have these ports send at most so much; all others are not limited."""
         self.queues.set_limits(limits)
 
     def wait_ports(self, ports: Collection[PortRef], timeout_s: float) -> list[str]:
+        """Wait until *ports* have what is wanted of them. Return, in words, what is not so then."""
         return self.queues.wait_ports(ports, timeout_s)
 
     def crash_agent(self, host: str) -> None:
+        """Have a host's agent end as by a crash. Raise KeyError, ChannelError."""
         self.agents.crash(host, CRASH_S)
 
     def rates(self, names: FabricNames) -> Mapping[str, float]:

@@ -57,6 +57,7 @@ def lines_of(document: Mapping[str, Any], records: Iterable[Sequence[str]]) -> I
 
 
 def main(name: str, kind: str, source: IO[bytes], target: IO[bytes]) -> None:
+    """Draw the figure of that name and kind from *source* (a document, then a record a line) into *target*."""
     document = json.loads(source.readline())
     records = [dict(zip(FIELDS, json.loads(line), strict=True)) for line in source]
     target.write(draw(name, kind, document, records))

@@ -82,6 +82,7 @@ class Announcements:
 
     @property
     def fd(self) -> int:
+        """Return the descriptor that is readable when something was announced."""
         return self._socket.fileno()
 
     def read(self) -> list[tuple[bytes, float]]:
@@ -98,4 +99,5 @@ class Announcements:
                 self.malformed += 1
 
     def close(self) -> None:
+        """Close the socket."""
         self._socket.close()

@@ -72,6 +72,7 @@ class OvsdbSession:
         return ticket
 
     def data_to_send(self) -> bytes:
+        """Return all bytes that must go now; they are the caller's from here on."""
         data = bytes(self._to_send)
         self._to_send.clear()
         return data

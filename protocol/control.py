@@ -40,6 +40,8 @@ class ControlError(CapstanError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
+    """The controller asks an agent to prove that it has the token."""
+
     type: ClassVar[str] = "challenge"
     nonce: str
 
@@ -61,12 +63,16 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
+    """The agent is taken in; the controller proves in turn that it has the token."""
+
     type: ClassVar[str] = "welcome"
     proof: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
+    """The agent is not taken in; the connection ends."""
+
     type: ClassVar[str] = "refused"
     reason: str
 
@@ -138,6 +144,8 @@ class PathLoad:
 
 @dataclass(frozen=True, slots=True)
 class SetPolicy:
+    """What is in force from now on: a `protocol.policy.Policy` as plain data."""
+
     type: ClassVar[str] = "policy"
     policy: dict[str, Any]
 
@@ -174,6 +182,8 @@ class FinishedFlows:
 
 @dataclass(frozen=True, slots=True)
 class PolicyApplied:
+    """An agent has taken that version of the policy; ``error``: why it has not."""
+
     type: ClassVar[str] = "policy-applied"
     version: int
     error: str = ""
@@ -230,6 +240,8 @@ class FlowEntry:
 
 @dataclass(frozen=True, slots=True)
 class FlowReport:
+    """The answer to the request with this ``id``."""
+
     type: ClassVar[str] = "flows"
     id: int
     flows: list[FlowEntry]
@@ -278,12 +290,16 @@ class Crash:
 
 @dataclass(frozen=True, slots=True)
 class Ping:
+    """Asks for a `Pong` with the same ``id``."""
+
     type: ClassVar[str] = "ping"
     id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Pong:
+    """Answers a `Ping`."""
+
     type: ClassVar[str] = "pong"
     id: int
 

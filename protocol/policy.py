@@ -151,6 +151,8 @@ class ReleasePolicy:
 
 @dataclass(frozen=True, slots=True)
 class ClassPolicy:
+    """How the packets of one class are sent and received. None: without coding, without in-order release."""
+
     path: PathSettings = field(default_factory=PathSettings)
     coding: CodingPolicy | None = None
     release: ReleasePolicy | None = None
@@ -160,6 +162,8 @@ class ClassPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
+    """All that an agent gets of the scheme in force."""
+
     version: int
     scheme: str
     packet_time_s: Annotated[float, Meta(gt=0)] = 0.0006

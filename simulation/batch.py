@@ -63,6 +63,7 @@ class Case:
 
     @property
     def spec(self) -> Spec:
+        """Return the spec that it was made from."""
         return self.setting.spec
 
 

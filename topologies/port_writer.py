@@ -46,6 +46,7 @@ class PortWriter:
         self._watcher = OvsdbWatcher(COLUMNS, self._on_tables)
 
     def start(self) -> None:
+        """Begin to watch all databases."""
         self._watcher.start()
         for name, place in self._databases.items():
             self._watcher.watch(name, place)

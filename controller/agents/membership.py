@@ -73,10 +73,12 @@ class Member:
         return cls(hello.host, underlay, mac, overlay, hello.session, hello.version)
 
     def peer(self) -> Peer:
+        """Return what other agents learn of it."""
         return Peer(self.host, self.underlay_ip, list(self.overlay), self.session)
 
     @property
     def addresses(self) -> frozenset[str]:
+        """Return its underlay address and its overlay addresses."""
         return frozenset((self.underlay_ip, *self.overlay))
 
 
@@ -88,6 +90,7 @@ def members_from_plain(data: object) -> tuple[Member, ...]:
 
 
 def members_to_plain(members: Iterable[Member]) -> list[dict[str, Any]]:
+    """Return members as plain data, for the file that survives a restart."""
     return [asdict(member) for member in members]
 
 
@@ -137,6 +140,7 @@ class Membership:
         return min(self._away.values()) + self._grace_s if self._away else None
 
     def members(self) -> tuple[Member, ...]:
+        """Return all members, by the names of their hosts."""
         return tuple(self._members[host] for host in sorted(self._members))
 
     def _remove(self, host: str) -> Member:

@@ -215,6 +215,7 @@ class AgentSession:
         return self._last_id, future
 
     def drop_report(self, number: int) -> None:
+        """Wait no more for the answer to a report that was asked for."""
         self._reports.pop(number, None)
 
     def ping(self, wait: bool = False) -> asyncio.Future[None] | None:

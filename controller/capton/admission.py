@@ -27,13 +27,27 @@ Answers = list[tuple[str, Grant | Stop]]
 class FlowScheduler(Protocol):
     """What `controller.capton.scheduler` and `controller.capton.single_path` have in common."""
 
-    def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]: ...
-    def finished(self, flow: int, now: float) -> list[Decision]: ...
-    def capacity(self, link: VirtualLink, rate_bps: int, now: float) -> list[Decision]: ...
-    def expire(self, now: float) -> list[Decision]: ...
-    def next_event(self) -> float | None: ...
-    def flows(self, now: float) -> list[ActiveFlow]: ...
-    def links(self) -> dict[VirtualLink, LinkUse]: ...
+    def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
+        """Take a flow that has *size* bytes left to send, known or not. Return the decisions that follow."""
+
+    def finished(self, flow: int, now: float) -> list[Decision]:
+        """Note that a flow has ended. Return the decisions that follow."""
+
+    def capacity(self, link: VirtualLink, rate_bps: int, now: float) -> list[Decision]:
+        """Set the rate of a virtual link, bit/s. Return the decisions that follow."""
+
+    def expire(self, now: float) -> list[Decision]:
+        """Give up flows whose grant has outlived their bytes. Return the decisions that follow, stops first."""
+
+    def next_event(self) -> float | None:
+        """Return when `expire` wants to be called next, seconds, or None."""
+
+    def flows(self, now: float) -> list[ActiveFlow]:
+        """Return the flows that are known, with what they have left."""
+
+    def links(self) -> dict[VirtualLink, LinkUse]:
+        """Return what each virtual link has, and what of it is granted."""
+
     def __contains__(self, flow: int) -> bool: ...
 
 

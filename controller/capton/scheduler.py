@@ -42,6 +42,8 @@ class ActiveFlow(NamedTuple):
 
 
 class LinkUse(NamedTuple):
+    """A virtual link's rate, and what of it is granted."""
+
     capacity_bps: int
     granted_bps: int
 
@@ -80,7 +82,7 @@ class Scheduler:
         )
 
     def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
-        """Return a flow has *size* bytes to send; of one that is known already: so many are left.
+        """Take a flow that has *size* bytes to send; one that is known already has so many left.
 
         Raises:
             ValueError: a host that is not known, one host at both ends, or other ends than the flow's.

@@ -46,6 +46,7 @@ class FabricWatch:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
+        """Begin to watch, in a thread of its own."""
         self._thread = ControlThread(self._run, "capstan-capton")
         self._thread.start()
 

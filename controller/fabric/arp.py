@@ -31,6 +31,7 @@ class Arp:
     target_ip: str
 
     def encode(self) -> bytes:
+        """Return the whole Ethernet frame."""
         return _FRAME.pack(
             _mac(self.eth_dst),
             _mac(self.eth_src),

@@ -59,6 +59,8 @@ class _PortState:
 
 
 class LinkDiscovery:
+    """Finds links by LLDP: what is known of ports, and which of them are to send a frame when."""
+
     def __init__(self) -> None:
         self._ports: dict[PortRef, _PortState] = {}
         self._by_switch: dict[int, dict[int, _PortState]] = {}
@@ -78,6 +80,7 @@ class LinkDiscovery:
     # What is known
 
     def links_up(self) -> frozenset[Link]:
+        """Return the links that are up now."""
         return frozenset(self._up)
 
     def links_known(self) -> frozenset[Link]:
@@ -85,9 +88,11 @@ class LinkDiscovery:
         return frozenset(Link(a, b) for a, b in self._wired.items() if a < b)
 
     def is_wired(self, ref: PortRef) -> bool:
+        """Return whether a port is a link's, up or not."""
         return ref in self._wired
 
     def port(self, ref: PortRef) -> Port | None:
+        """Return a port as its switch described it last; None: it has not."""
         state = self._ports.get(ref)
         return None if state is None else state.port
 
@@ -209,6 +214,7 @@ class LinkDiscovery:
         return events
 
     def port_changed(self, dpid: int, port: Port, now: float) -> list[LinkEvent]:
+        """Take up what a connected switch says of one of its ports. Return what happens to links."""
         if port.number >= LOCAL_PORT_FIRST or dpid not in self._connected:
             return []
         return self._set_port(dpid, port, now, fresh=False)
@@ -266,6 +272,7 @@ class LinkDiscovery:
         return ports, events
 
     def deadline(self) -> float | None:
+        """Return when `due` wants to be called next, or None."""
         times = [queue[0][0] for queue in self._queues() if self._first_in(queue) is not None]
         return min(times, default=None)
 

@@ -10,6 +10,8 @@ from controller.fabric.graph import PortRef
 
 @dataclass(frozen=True, slots=True)
 class LinkUp:
+    """Both directions of a link are up, for the first time or again."""
+
     at: float
     a: PortRef
     b: PortRef
@@ -20,6 +22,8 @@ LinkDownCause = Literal["port down", "no LLDP", "rewired"]
 
 @dataclass(frozen=True, slots=True)
 class LinkDown:
+    """A link is down, or leads elsewhere now (``rewired``)."""
+
     at: float
     a: PortRef
     b: PortRef

@@ -29,6 +29,7 @@ class Hop(NamedTuple):
 
 
 def link_between(end: PortRef, other: PortRef) -> Link:
+    """Return the link of two ports, the lower one first."""
     return Link(end, other) if end < other else Link(other, end)
 
 
@@ -37,6 +38,7 @@ Adjacency = Mapping[int, tuple[Hop, ...]]
 
 
 def adjacency(links: Iterable[Link]) -> Adjacency:
+    """Return the hops out of each switch, in ascending order."""
     hops: dict[int, list[Hop]] = {}
     for a, b in links:
         hops.setdefault(a.dpid, []).append(Hop(a.port, b.dpid))

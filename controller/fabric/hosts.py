@@ -47,6 +47,8 @@ class _Claim:
 
 @dataclass(slots=True)
 class Host:
+    """A host: an agent has registered it, or its ARP was seen."""
+
     ipv4: str
     mac: str
     name: str = ""
@@ -59,6 +61,8 @@ class Host:
 
 
 class Hosts:
+    """All hosts, by address, by name and by place, and who may claim an address."""
+
     def __init__(self) -> None:
         self._by_ip: dict[str, Host] = {}
         self._by_name: dict[str, Host] = {}
@@ -77,15 +81,19 @@ class Hosts:
         return len(self._by_ip)
 
     def by_ip(self, ipv4: str) -> Host | None:
+        """Return the host with an IPv4 address, or None."""
         return self._by_ip.get(ipv4)
 
     def find(self, name_or_ip: str) -> Host | None:
+        """Return the host of that name or IPv4 address, or None; names go first."""
         return self._by_name.get(name_or_ip) or self._by_ip.get(name_or_ip)
 
     def at(self, place: PortRef) -> Iterable[Host]:
+        """Return the hosts at a port, in the order of their addresses as text."""
         return [self._by_ip[ipv4] for ipv4 in sorted(self._by_place.get(place, ()))]
 
     def located(self) -> list[Host]:
+        """Return the hosts whose place is known."""
         return [host for host in self._by_ip.values() if host.place is not None]
 
     def unlocated(self) -> list[Host]:

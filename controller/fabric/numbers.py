@@ -23,6 +23,8 @@ class NumbersExhaustedError(CapstanError, RuntimeError):
 
 
 class SwitchNumbers:
+    """The numbers of switches by datapath id; each keeps its own until `release`."""
+
     def __init__(self) -> None:
         self._of: dict[int, int] = {}
         self._taken: set[int] = set()

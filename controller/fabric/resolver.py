@@ -57,6 +57,8 @@ class _Question:
 
 
 class Resolver:
+    """The addresses that were asked for, who asked, and when each may be asked for again."""
+
     def __init__(self) -> None:
         self._questions: dict[str, _Question] = {}
         self._frames = TokenBucket(BURST_FRAMES, 0.0)

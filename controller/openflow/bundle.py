@@ -19,6 +19,7 @@ _ADD: Final = struct.Struct("!BBHII2xH")
 
 
 def open_bundle(bundle: int) -> bytes:
+    """Return what begins a bundle, to be followed by its parts."""
     return _control(bundle, ofp.OFPBCT_OPEN_REQUEST)
 
 

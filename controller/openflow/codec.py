@@ -68,6 +68,7 @@ def cookie_of(wire_cookie: int) -> int:
 
 
 def generation_of(wire_cookie: int) -> int:
+    """Return the generation of a cookie that the switch sent."""
     return wire_cookie >> COOKIE_BITS
 
 
@@ -157,6 +158,7 @@ def set_group(group: Group) -> bytes:
 
 
 def delete_group(group: int) -> bytes:
+    """Delete a group, and with it every flow entry that names it."""
     return serialized(
         parser.OFPGroupMod(
             PROTOCOL,
@@ -184,6 +186,7 @@ def add_meter(meter: Meter) -> bytes:
 
 
 def delete_meter(meter: int) -> bytes:
+    """Delete a meter, and with it every flow entry that names it."""
     return serialized(parser.OFPMeterMod(PROTOCOL, command=ofp.OFPMC_DELETE, flags=0, meter_id=meter))
 
 

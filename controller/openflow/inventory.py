@@ -18,6 +18,8 @@ from controller.openflow.tables import Table
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
+    """What a switch holds when it connects."""
+
     generations: frozenset[int]
     """Generations of its flow entries; 0 is that of entries which no controller of ours wrote."""
     groups: frozenset[int]

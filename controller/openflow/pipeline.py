@@ -75,10 +75,12 @@ _KIND_BITS: Final[dict[GroupKind, int]] = {"spray": 0, "hash": HASH, "label": LA
 
 
 def by_key(flows: Iterable[FlowRule]) -> dict[tuple[int, int, Match], FlowRule]:
+    """Return *flows* by table, priority and match: of two with the same, a switch keeps the later one."""
     return {flow.key: flow for flow in flows}
 
 
 def meters(view: SwitchView, scheme: Scheme | None) -> dict[int, Meter]:
+    """Return the meters that count classes at a leaf, by number; empty where the scheme reads none."""
     if not view.leaf or scheme is None:
         return {}
     numbers = (SHORT_METER, LONG_METER) if scheme.partition else (SHORT_METER,) if scheme.mode else ()

@@ -24,6 +24,7 @@ class Refusals:
         """Of switches that are to begin anew, but did so too short a time ago."""
 
     def note(self, error: SwitchError) -> None:
+        """Keep an error for `latest`."""
         self._errors.append(error)
 
     def latest(self) -> tuple[SwitchError, ...]:

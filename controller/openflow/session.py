@@ -203,6 +203,7 @@ class OpenFlowSession:
         return update.ticket
 
     def packet_out(self, port: int, data: bytes) -> None:
+        """Send the frame *data* out of *port*."""
         self._send(codec.packet_out(port, data))
 
     def read_meters(self) -> None:
@@ -345,6 +346,7 @@ class OpenFlowSession:
 
     @property
     def name(self) -> str:
+        """Return the datapath id in hexadecimal, or words where it is not known yet."""
         return "not yet named" if self.dpid is None else f"{self.dpid:#x}"
 
     def _take_inventory(self) -> Ready:

@@ -21,11 +21,15 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class PortStatus:
+    """A port is new, has changed, or is gone (then it is down)."""
+
     port: Port
 
 
 @dataclass(frozen=True, slots=True)
 class PacketIn:
+    """An entry with this cookie (without its generation) sent a frame up."""
+
     in_port: int
     cookie: int
     data: bytes

@@ -18,6 +18,8 @@ IN_PORT: Final = 0xFFFFFFF8
 
 
 class Table(IntEnum):
+    """The tables of a switch, in the order in which packets pass them."""
+
     CLASSIFY = 0
     """LLDP to the controller; ARP; agents' traffic by port and DSCP; other IPv4; nothing else."""
     SOURCE = 1

@@ -64,11 +64,15 @@ class ToController:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ToGroup:
+    """Hand the packet to a group."""
+
     group: int
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class SetField:
+    """Write a header field; addresses are text."""
+
     field: FieldName
     value: int | str
 
@@ -113,11 +117,14 @@ class FlowRule:
 
     @property
     def key(self) -> tuple[int, int, Match]:
+        """Return what identifies an entry in a switch: table, priority and match."""
         return (self.table, self.priority, self.match)
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
+    """One way out of a group."""
+
     actions: tuple[Action, ...]
     watch_port: int | None = None
     """Port whose liveness decides whether the bucket may be chosen; every bucket needs one, or a ``watch_group``."""
@@ -148,6 +155,8 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class SwitchState:
+    """All that a switch should hold, by what identifies it there."""
+
     flows: Mapping[tuple[int, int, Match], FlowRule] = field(default_factory=dict)
     groups: Mapping[int, Group] = field(default_factory=dict)
     meters: Mapping[int, Meter] = field(default_factory=dict)
@@ -168,6 +177,7 @@ class Difference:
 
     @property
     def empty(self) -> bool:
+        """Return whether there is nothing to change."""
         return self == Difference()
 
 

@@ -41,9 +41,11 @@ class WantedSwitch:
 
     @property
     def mode(self) -> Mode:
+        """Return the mode that is wanted now."""
         return self._mode
 
     def want(self, view: SwitchView, scheme: Scheme | None, mode: Mode) -> None:
+        """Take a new view, scheme and mode; only the parts that depend on what changed are made anew."""
         before, self.view = self.view, view
         if before.ports != view.ports:
             self._make_punts()
@@ -64,6 +66,7 @@ class WantedSwitch:
             self._make_class()
 
     def want_mode(self, mode: Mode) -> None:
+        """Take a new mode: only the entries of `Table.CLASS` change."""
         if mode != self._mode:
             self._mode = mode
             self._make_class()

@@ -17,6 +17,8 @@ from controller.schemes.scheme import Mode
 
 @dataclass(frozen=True, slots=True)
 class SwitchUp:
+    """A switch has connected."""
+
     at: float
     dpid: int
     taken_over: bool
@@ -25,6 +27,8 @@ class SwitchUp:
 
 @dataclass(frozen=True, slots=True)
 class SwitchDown:
+    """The connection of a switch is lost; it may forward nevertheless."""
+
     at: float
     dpid: int
 
@@ -48,6 +52,8 @@ class SwitchTurnedAway:
 
 @dataclass(frozen=True, slots=True)
 class ModeChanged:
+    """A leaf is in another mode. ``cause``: what made it so, as `controller.modes.monitor` says."""
+
     at: float
     leaf: int
     mode: Mode
@@ -82,6 +88,8 @@ class PartitionChanged:
 
 @dataclass(frozen=True, slots=True)
 class SchemeChanged:
+    """A scheme of another name is in force."""
+
     at: float
     scheme: str
 

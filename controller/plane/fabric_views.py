@@ -47,6 +47,7 @@ class FabricViews:
                 self._uplinks.setdefault(dpid, []).append(port)
 
     def view(self, dpid: int) -> SwitchView:
+        """Return the fabric as one switch needs it for its tables."""
         routing = self._routing
         leaf = dpid in self._local
         towards = tuple(

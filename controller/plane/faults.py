@@ -56,11 +56,15 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class FaultBegan:
+    """A fault is in force."""
+
     fault: Fault
 
 
 @dataclass(frozen=True, slots=True)
 class FaultEnded:
+    """A fault is undone."""
+
     fault: Fault
 
 

@@ -81,9 +81,11 @@ class FabricNames:
         return next((link for link in self.links if link.name in (name, turned)), None)
 
     def switches(self) -> list[str]:
+        """Return the names of all switches."""
         return list(self._names.values())
 
     def dpid(self, name: str) -> int | None:
+        """Return the datapath id of the switch of that name, or None."""
         return next((dpid for dpid, known in self._names.items() if known == name), None)
 
     def role(self, dpid: int) -> Role | None:

@@ -81,6 +81,7 @@ class Plan:
         return self._due_at
 
     def is_due(self, now: float) -> bool:
+        """Return whether `recompute` is to be called now."""
         return self._due_at is not None and now >= self._due_at
 
     @property

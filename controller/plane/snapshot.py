@@ -51,6 +51,8 @@ class HostInfo:
 
 @dataclass(frozen=True, slots=True)
 class FabricSnapshot:
+    """The fabric at one moment. ``scheme``: "" before the first one; ``settled``: all is discovered and forwards."""
+
     switches: tuple[SwitchInfo, ...]
     links: tuple[LinkInfo, ...]
     hosts: tuple[HostInfo, ...]

@@ -41,6 +41,7 @@ class KnownSwitch:
     """From when on it may carry other leaves' packets; None: not known yet."""
 
     def usable(self, now: float) -> bool:
+        """Return whether others' packets may go by way of it."""
         return self.connected and self.usable_at is not None and now >= self.usable_at
 
     def lost(self) -> None:
@@ -50,6 +51,7 @@ class KnownSwitch:
 
     @property
     def has_hosts(self) -> bool:
+        """Return whether it is a leaf, by what is wanted of it or by what it held when it connected."""
         return self.wanted.view.leaf or (self.held is not None and bool(self.held.hosts))
 
 

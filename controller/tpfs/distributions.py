@@ -44,6 +44,7 @@ class Distributions:
     independent: Floats
 
     def of(self, which: Integers) -> Distributions:
+        """Return the distributions with these indices."""
         return Distributions(self.cdf[which], self.flows[which], self.independent[which])
 
 

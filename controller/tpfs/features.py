@@ -41,6 +41,7 @@ class Values:
 
     @property
     def count(self) -> int:
+        """Return how many different values there are."""
         return len(self.example)
 
 

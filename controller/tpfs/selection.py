@@ -68,6 +68,7 @@ class Candidate:
 
     @property
     def combination(self) -> tuple[Feature, ...]:
+        """Return the features that are combined."""
         return self.values.combination
 
 

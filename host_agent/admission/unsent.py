@@ -80,6 +80,7 @@ class UnsentBytes:
             raise
 
     def close(self) -> None:
+        """Close the socket."""
         self._socket.close()
 
 

@@ -64,6 +64,7 @@ def _independent(vectors: Sequence[int]) -> bool:
 
 
 def main() -> None:
+    """Measure the table anew and print it."""
     print(
         f"# LDPC-staircase, N1 = 3: failures of 1000 of peeling and elimination; {GRAPHS} graphs x {PATTERNS}."
     )

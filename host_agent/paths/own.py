@@ -78,6 +78,7 @@ class Watched(PathPolicy):
         self.learns = policy.learns  # type: ignore[misc]
 
     def entropy(self, flow: Flow, route: Route, size: int, now: float) -> int:
+        """Return the policy's source port. Raise PathFileError if it is none, or the file's code fails."""
         try:
             port = self._policy.entropy(flow, route, size, now)
         except Exception as error:
@@ -94,18 +95,23 @@ class Watched(PathPolicy):
         return number
 
     def reported(self, report: Report, now: float) -> None:
+        """Hand a report on."""
         self._policy.reported(report, now)
 
     def lost(self, flow: int, leaf: str, entropy: int, now: float) -> None:
+        """Hand a loss on."""
         self._policy.lost(flow, leaf, entropy, now)
 
     def forget(self, flow: int) -> None:
+        """Hand on that a flow is over."""
         self._policy.forget(flow)
 
     def load(self, now: float) -> Load | None:
+        """Return what the policy says of its load."""
         return self._policy.load(now)
 
     def set_load(self, load: Load, now: float) -> None:
+        """Hand the load of others on."""
         self._policy.set_load(load, now)
 
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Final
 
 import numpy as np
@@ -162,9 +161,3 @@ def _over_blocked(fabric: Fabric, long_flows: int, time: Callable[[float], float
         for blocked, chance in enumerate(chances)
         if chance > 1e-15
     )
-
-
-def spare_repairs(k: int, p: float) -> float:
-    """Return what rounding up adds to k / (1 - pB) - k, in packets: 0 .. 1."""
-    wanted = k * p / (1.0 - p)
-    return ceil(wanted - 1e-9) - wanted

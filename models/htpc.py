@@ -29,11 +29,6 @@ def tail_probability(k: int, r: int, bad_share: float, code: CodeName = "rlc") -
     return 1.0 - decode_probability(code, k, r, bad_share)
 
 
-def flow_tail_probability(tail: float, windows: int) -> float:
-    """Return P(at least one of a flow's windows waits)."""
-    return 1.0 - (1.0 - tail) ** windows
-
-
 def timeout_probability(
     k: int,
     r: int,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulation.drops import drops_by_hop
-from simulation.fabrics import SettingsError
+from simulation.fabrics import PS_PER_S, SettingsError
 from simulation.settings import Settings
 from simulation.trace import Trace
 
@@ -87,7 +87,7 @@ def run(settings: Settings, trace: Trace, progress: Callable[[int], None] = lamb
         np.array(flows["sent"], dtype=np.int64),
         np.array(flows["resent"], dtype=np.int64),
         np.array(flows["timeouts"], dtype=np.int64),
-        Totals(**totals, simulated_s=simulation.now_ps() / 1e12, processor_s=processor_s),
+        Totals(**totals, simulated_s=simulation.now_ps() / PS_PER_S, processor_s=processor_s),
         links,
         drops_by_hop(links, totals),
     )

@@ -15,7 +15,7 @@ from experiments.spec.spec import SchemeChoice, Spec
 from protocol.datagram import OVERLAY_OVERHEAD_BYTES
 from simulation.admission import SimulatedController
 from simulation.drops import drops_by_hop
-from simulation.fabrics import SettingsError
+from simulation.fabrics import PS_PER_S, SettingsError
 from simulation.own_paths import MakePathPolicy, asks_for_own_paths, own_path_policies
 from simulation.packet_trace import Recorded, Recorder
 from simulation.scheme_hosts import ByLink, hosts_under
@@ -27,7 +27,6 @@ from workloads.plan import Plan
 if TYPE_CHECKING:
     from simulation.learning import Learning
 
-_PS_PER_S: Final = 10**12
 _EVENTS_A_STEP: Final = 1_000_000
 _ENDLESS_BYTES: Final = 2**32 - 1
 """What a flow without an end may send at most: more than any lab has carried in a run."""
@@ -74,7 +73,7 @@ def simulate_run(
             recorder.begin(simulation)
 
         def go_on(until_s: float) -> None:
-            until_ps = round(until_s * _PS_PER_S)
+            until_ps = round(until_s * PS_PER_S)
             while not simulation.run_until(_EVENTS_A_STEP, until_ps):
                 if controller is not None:
                     controller.serve(simulation)
@@ -104,13 +103,13 @@ def simulate_run(
         scheme=choice.name,
         repeat=repeat,
         plan=plan.digest(),
-        duration_s=simulation.now_ps() / _PS_PER_S,
+        duration_s=simulation.now_ps() / PS_PER_S,
         flows=outcomes,
         cpu=None,
         types=None if learning is None else tuple(types),
         modes=tuple(_mode_changes(spec, simulation)),
         splits=tuple(
-            {"at_s": at_ps / _PS_PER_S, "low_latency": low, "throughput": high, "share": share}
+            {"at_s": at_ps / PS_PER_S, "low_latency": low, "throughput": high, "share": share}
             for at_ps, low, high, share in simulation.splits()
         ),
         drops=drops_by_hop(simulation.links(), simulation.totals()),
@@ -157,7 +156,7 @@ def _learn(
 
     completed = simulation.flows()["completed_ps"][: len(plan.flows)]
     ended = [
-        Ended(row, end_ps / _PS_PER_S)
+        Ended(row, end_ps / PS_PER_S)
         for row, end_ps in enumerate(completed)
         if end_ps is not None and row not in known
     ]
@@ -180,7 +179,7 @@ def _learn(
 def _mode_changes(spec: Spec, simulation: capstan_native.Simulation) -> Iterator[Mapping[str, Any]]:
     tier = "l" if spec.fabric.topology == "leaf-spine" else "e"
     for at_ps, leaf, mode, cause in simulation.mode_changes():
-        yield {"at_s": at_ps / _PS_PER_S, "leaf": f"{tier}{leaf + 1}", "mode": mode, "cause": cause}
+        yield {"at_s": at_ps / PS_PER_S, "leaf": f"{tier}{leaf + 1}", "mode": mode, "cause": cause}
 
 
 def payload_bytes(spec: Spec) -> int:
@@ -227,7 +226,7 @@ def new_simulation(
     return capstan_native.Simulation(
         settings,
         hosts.transport.to_native(),
-        [round(flow.start_s * _PS_PER_S) for flow in flows],
+        [round(flow.start_s * PS_PER_S) for flow in flows],
         [number[flow.source] for flow in flows],
         [number[flow.destination] for flow in flows],
         [flow.size_bytes or _ENDLESS_BYTES for flow in flows],
@@ -293,7 +292,7 @@ def _outcome(
         error="" if endless or finished else f"not finished: {acknowledged} B acknowledged at the run's end",
         planned_s=planned.start_s,
         started_s=round(planned.start_s, 6),
-        fct_s=None if completed is None or endless else completed / _PS_PER_S - planned.start_s,
+        fct_s=None if completed is None or endless else completed / PS_PER_S - planned.start_s,
         bytes_acked=acknowledged,
         window_bytes=0 if noted is None else noted[1] - noted[0],
         window_s=0.0 if noted is None else plan.window_s[1] - plan.window_s[0],

@@ -57,11 +57,9 @@ def test_duplicate_acks_from_repairs_only_help(k: int, r: int, p: float, acknowl
     )
 
 
-@given(st.integers(1, 40), shares, st.integers(1, 20))
-def test_a_window_without_repairs_waits_for_any_bad_path(k: int, p: float, count: int) -> None:
-    tail = htpc.tail_probability(k, 0, p)
-    assert tail == pytest.approx(1 - (1 - p) ** k)
-    assert htpc.flow_tail_probability(tail, count) == pytest.approx(1 - (1 - p) ** (k * count), abs=1e-9)
+@given(st.integers(1, 40), shares)
+def test_a_window_without_repairs_waits_for_any_bad_path(k: int, p: float) -> None:
+    assert htpc.tail_probability(k, 0, p) == pytest.approx(1 - (1 - p) ** k)
 
 
 @given(

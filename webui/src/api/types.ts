@@ -1,9 +1,8 @@
 /** What the controller's stream of events sends; what its REST API answers is in schema.ts. Times ending in `at` are Unix
  * seconds. */
 
-import type { EventsView, LinksView, LiveFlow, Problem, SwitchView } from "./schema";
+import type { EventsView, LinksView, LiveFlow, Problem } from "./schema";
 
-export type Role = NonNullable<SwitchView["role"]>;
 export type TrafficClass = "short" | "long" | "control";
 export type Mode = "on" | "off";
 export type LinksSample = LinksView;

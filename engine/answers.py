@@ -54,6 +54,8 @@ class PresetView(TypedDict):
 
 
 class SpecsView(TypedDict):
+    """The presets, by name."""
+
     presets: list[PresetView]
 
 

@@ -83,6 +83,7 @@ class Engine:
 
     @property
     def queue(self) -> ExperimentQueue:
+        """Return the queue of the store."""
         return self._queue
 
     def start(self, order: Order) -> None:

@@ -129,9 +129,11 @@ class LocalWorkers:
         self._closing = False
 
     def slots(self, kind: Kind) -> int:
+        """Return how many workers of a kind run at once on this machine."""
         return self._slots[kind]
 
     def start(self, order: Order) -> Future[WorkerEnd]:
+        """Start a worker as a process of this machine."""
         return self._executor.submit(self._one, order)
 
     def _one(self, order: Order) -> WorkerEnd:
@@ -151,6 +153,7 @@ class LocalWorkers:
                 self._processes.difference_update(started)
 
     def close(self) -> None:
+        """End all workers; each has `STOP_S` to take its lab down."""
         with self._lock:
             self._closing = True
             processes = list(self._processes)
@@ -201,9 +204,11 @@ class DaskWorkers:
         return len(workers) if kind == "lab" else sum(worker["nthreads"] for worker in workers.values())
 
     def start(self, order: Order) -> Future[WorkerEnd]:
+        """Start a worker on a machine of the cluster."""
         return self._executor.submit(work, order)
 
     def close(self) -> None:
+        """Leave the cluster; its workers end when they cannot report."""
         with contextlib.suppress(Exception):  # whatever a cluster that is gone may raise
             self._client.close(timeout=2)
 

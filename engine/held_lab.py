@@ -39,6 +39,7 @@ class HeldLab:
 
     @property
     def fabric(self) -> str:
+        """Return the fabric of the lab that is up: the one beside it if there is one, else the held one."""
         return self._beside.fabric or self._held
 
     def run(self, claim: Mapping[str, Any], record: SubmittedRecord, watcher: Watcher) -> None:

@@ -30,7 +30,8 @@ class Labs(Protocol):
     """Where a worker runs what needs a lab. fabric: key of the fabric that is up, "" without one."""
 
     @property
-    def fabric(self) -> str: ...
+    def fabric(self) -> str:
+        """Return the fabric of the lab that is up, "" if none is."""
 
     def run(self, claim: Mapping[str, Any], record: SubmittedRecord, watcher: Watcher) -> None:
         """Run what was claimed to its end."""
@@ -47,6 +48,7 @@ class LabRuns:
         self._deployment: Deployment | None = None
 
     def run(self, claim: Mapping[str, Any], record: SubmittedRecord, watcher: Watcher) -> None:
+        """Run what was claimed, in the lab that is up if its fabric is the same, else in a new one."""
         spec = spec_from_dict(claim["spec"])
         steps = Steps([spec], watcher.progress)
         if self._deployment is not None and self.fabric == claim["fabric"]:

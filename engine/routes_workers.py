@@ -31,6 +31,8 @@ class ClaimBody:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EquipBody:
+    """By what an attempt runs: versions of programs, and the machine."""
+
     attempt: int
     versions: dict[str, Any]
     machine: dict[str, Any]

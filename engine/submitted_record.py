@@ -24,10 +24,12 @@ class SubmittedRecord:
         self._has = {run["run"] for run in claim["kept"]}
 
     def begin(self, spec: Spec, versions: Mapping[str, str]) -> int:
+        """Record by what it runs; return its number, which it has since it was submitted."""
         self._client.equip(self._number, self._attempt, versions, machine())
         return self._number
 
     def kept(self, plans: Sequence[Plan]) -> Iterable[Run]:
+        """Yield the runs of earlier attempts, with their flows and mode changes."""
         if not self._has:
             return
         for run in self._client.results(self._number)["runs"]:
@@ -36,12 +38,15 @@ class SubmittedRecord:
             yield kept_run(run, flows, modes, plans[run["repeat"]])
 
     def add(self, run: Run, body: Mapping[str, Any]) -> int:
+        """Record a finished run, for this attempt only. Return its number."""
         modes = [{name: change[name] for name in ("at_s", "leaf", "mode", "cause")} for change in run.modes]
         own = {"modes": modes, "attempt": self._attempt}
         return int(self._client.add_run(self._number, {**body, **own})["id"])
 
     def finish(self, document: Mapping[str, Any]) -> None:
+        """Keep the result document for the end of the attempt."""
         self.summary = json.loads(json_text(document))
 
     def fail(self, error: BaseException) -> None:
+        """Do nothing: the worker says how the attempt ended."""
         pass

@@ -16,6 +16,7 @@ from experiments.results.drawing import draw_sweep
 
 
 def main(part: int, kind: str, source: IO[bytes], target: IO[bytes]) -> None:
+    """Draw figure number *part* of a sweep's document, as SVG or PNG; nothing if it has fewer."""
     document = json.load(source)
     with tempfile.TemporaryDirectory() as directory:
         files = [file for file in draw_sweep(document, Path(directory)) if file.suffix == f".{kind}"]

@@ -23,6 +23,8 @@ FEW: Final = 500
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExperimentCreated:
+    """An experiment is registered that is not of the queue."""
+
     experiment: int
     name: str
     state: str
@@ -74,6 +76,8 @@ class RunAdded:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExperimentEnded:
+    """An experiment is over. error: why, if it has failed; parent: the sweep that it is a point of."""
+
     experiment: int
     name: str
     state: str

@@ -21,6 +21,8 @@ NAMES_EVERY_S: Final = 2.0
 
 
 class FlowSampler(Sampler):
+    """Has agents report their active flows while a client watches, and publishes what they say together."""
+
     def __init__(
         self, agents: AgentServer, watched: Callable[[], bool], publish: Callable[[Sample], None]
     ) -> None:
@@ -76,6 +78,7 @@ class FlowSampler(Sampler):
             return self._flows.step(time.time()) if self._reported else None
 
     def stop(self) -> None:
+        """End, and have agents report no more."""
         super().stop()
         try:
             self._agents.watch_flows(0.0, 0)

@@ -74,6 +74,7 @@ class LiveFlow:
         return totals
 
     def paths(self) -> Counter[str]:
+        """Return the packets by path, as the receiver counts them; empty before it has reported."""
         receiver = self.sides.get("receiver")
         return receiver.paths if receiver is not None else Counter()
 
@@ -150,6 +151,7 @@ class LiveFlows:
         }
 
     def get(self, number: int) -> LiveFlow | None:
+        """Return the flow with this number, or None."""
         return self._flows.get(number)
 
     def past(self, number: int) -> dict[str, Any] | None:

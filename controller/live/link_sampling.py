@@ -22,6 +22,8 @@ ANSWER_S: Final = 0.2
 
 
 class Switches(Protocol):
+    """What the sampler needs of the shell."""
+
     def read_ports(self) -> None:
         """Ask all switches for their ports' counters; `LinkSampler.counted` gets the answers."""
 

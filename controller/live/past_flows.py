@@ -31,6 +31,7 @@ class PastFlows:
             del self._rows[:-KEPT_PAST]
 
     def get(self, number: int) -> dict[str, Any] | None:
+        """Return the flow with this number as the API answers it, or None."""
         index = number - self._first
         if not 0 <= index < len(self._rows):
             return None

@@ -51,6 +51,7 @@ class Sampler(ABC):
     # For other threads
 
     def start(self) -> None:
+        """Begin to sample, in a thread of its own."""
         self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
         self._thread.start()
 

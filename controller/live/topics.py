@@ -91,4 +91,5 @@ def parse_topics(text: str) -> frozenset[str]:
 
 
 def unknown(topic: str, known: Iterable[str]) -> str:
+    """Return, in words, that there is no such topic, and which there are."""
     return f"topic {topic!r} is not known; there are {', '.join(known)}"

@@ -55,6 +55,7 @@ class LiveView:
         self.flows.wake()
 
     def start(self) -> None:
+        """Start the stream and its samplers."""
         self.stream.start()
         self.links.start()
         self.flows.start()

@@ -112,16 +112,20 @@ class CumulativeTable:
             raise ThresholdsError("a flow-size table whose flows are all empty has no thresholds")
 
     def largest(self) -> float:
+        """Return the largest size of the table."""
         return float(self.sizes[-1])
 
     def smallest(self) -> float:
+        """Return the smallest size of the table."""
         return float(self.sizes[0])
 
     def above(self, sizes: Floats) -> Floats:
+        """Return P(X > size), shape (n,)."""
         share = np.interp(sizes, self.sizes, self.cdf, left=0.0, right=1.0)
         return np.asarray(1.0 - share, dtype=float)
 
     def within(self, sizes: Floats) -> Floats:
+        """Return E[min(X, size)] / E[X], shape (n,)."""
         return np.asarray(self._integral(sizes) / self._integral(np.array([self.largest()]))[0], dtype=float)
 
     def _integral(self, sizes: Floats) -> Floats:

@@ -65,6 +65,7 @@ class SwitchPlan:
 
     @property
     def in_force(self) -> bool:
+        """Return whether all its ports have what is wanted of them."""
         return all(port.in_force for port in self.ports)
 
     @property

@@ -89,6 +89,7 @@ class QueueService:
         self._watcher = OvsdbWatcher(COLUMNS, self._on_tables, self._on_done, ControlThread)
 
     def start(self) -> None:
+        """Begin to watch the databases of switches."""
         self._watcher.start()
 
     def stop(self) -> None:
@@ -97,6 +98,7 @@ class QueueService:
 
     @property
     def wanted(self) -> PortQueues:
+        """Return the queues that every port shall have."""
         return self._wanted
 
     def switch_up(self, dpid: int, address: str) -> None:
@@ -106,6 +108,7 @@ class QueueService:
         self._watcher.watch(_key(dpid), (address, self._port))
 
     def switch_down(self, dpid: int) -> None:
+        """Forget a switch whose connection is lost; its ports keep their queues."""
         with self._changed:
             self._switches.pop(dpid, None)
             self._changed.notify_all()

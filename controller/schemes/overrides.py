@@ -45,10 +45,12 @@ class Chosen(Protocol):
     """A scheme that an experiment names, and its own overrides."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Return the name of the scheme that was chosen."""
 
     @property
-    def overrides(self) -> Mapping[str, Any]: ...
+    def overrides(self) -> Mapping[str, Any]:
+        """Return what was changed of it, by dotted path."""
 
 
 def first_lab_problem(schemes: Iterable[Chosen], policy: Mapping[str, Any]) -> str | None:

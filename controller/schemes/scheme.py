@@ -33,6 +33,8 @@ Positive = Annotated[float, Meta(gt=0)]
 
 @dataclass(frozen=True, slots=True)
 class Paper:
+    """Where a scheme is published. ``section``: of the paper, where it is not all of it."""
+
     title: str
     authors: str
     venue: str
@@ -96,6 +98,8 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class ClassScheme:
+    """How one class of packets is served."""
+
     group: GroupKind | None = None
     """Fixed leaf group; None when ``by_mode`` decides."""
     by_mode: ByMode | None = None
@@ -243,6 +247,8 @@ class Admission(AdmissionPolicy):
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
+    """A scheme as its file says it."""
+
     name: str
     title: str
     summary: str
@@ -298,5 +304,6 @@ class Scheme:
         return any(served.group_in(mode) == "label" for served in classes for mode in _MODES)
 
     def group_of(self, kind: Literal["short", "long", "control"], mode: Mode) -> GroupKind:
+        """Return the kind of group that serves a class in a mode."""
         served: ClassScheme = getattr(self, kind)
         return served.group_in(mode)

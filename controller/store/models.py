@@ -23,6 +23,8 @@ _COLUMN_TYPES: Final[dict[Any, Any]] = {
 
 
 class Base(DeclarativeBase):
+    """All tables."""
+
     type_annotation_map = _COLUMN_TYPES
 
 

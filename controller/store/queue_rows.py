@@ -30,6 +30,7 @@ class Change:
 
 
 def begin(job: Job, worker: str) -> None:
+    """Note that a worker begins with a job: one more attempt."""
     job.worker = worker
     job.attempt += 1
     if job.started_at is None:
@@ -42,6 +43,7 @@ def lock(session: Session, number: int) -> None:
 
 
 def both(session: Session, number: int, lock: bool = False) -> tuple[Experiment, Job]:
+    """Return an experiment and its job. lock: until the transaction ends. Raise NotFoundError."""
     query = (
         select(Experiment, Job).join(Job, Job.experiment_id == Experiment.id).where(Experiment.id == number)
     )
@@ -54,6 +56,7 @@ def both(session: Session, number: int, lock: bool = False) -> tuple[Experiment,
 
 
 def top(session: Session, number: int) -> tuple[Experiment, Job]:
+    """Return both, locked, of what was submitted as a whole. Raise NotFoundError; StateError for a point of a sweep."""
     experiment, job = both(session, number, lock=True)
     if job.parent is not None:
         raise StateError(f"experiment {number} is a point of sweep {job.parent}: ask for that one")
@@ -61,6 +64,7 @@ def top(session: Session, number: int) -> tuple[Experiment, Job]:
 
 
 def parent_of(session: Session, number: int) -> int | None:
+    """Return the sweep that an experiment is a point of, or None. Raise NotFoundError."""
     row = session.execute(select(Job.parent).where(Job.experiment_id == number)).first()
     if row is None:
         raise NotFoundError(f"there is no experiment {number} that was submitted here")
@@ -68,6 +72,7 @@ def parent_of(session: Session, number: int) -> int | None:
 
 
 def points_of(session: Session, number: int) -> list[tuple[Experiment, Job]]:
+    """Return the points of a sweep, in order; of anything else an empty list."""
     rows = session.execute(
         select(Experiment, Job)
         .join(Job, Job.experiment_id == Experiment.id)
@@ -78,6 +83,7 @@ def points_of(session: Session, number: int) -> list[tuple[Experiment, Job]]:
 
 
 def change_of(experiment: Experiment, job: Job) -> Change:
+    """Return the state that an experiment is in now, for those who are to know of the change."""
     return Change(experiment.id, job.parent, experiment.name, experiment.state, experiment.error)
 
 

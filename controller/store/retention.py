@@ -54,6 +54,7 @@ class Retention:
         self._thread = ControlThread(self._run, "retention")
 
     def start(self) -> None:
+        """Begin to delete what is too old, in a thread of its own."""
         self._thread.start()
 
     def stop(self) -> None:

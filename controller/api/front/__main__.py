@@ -19,6 +19,7 @@ from controller.process.parent_death import end_with
 
 
 async def main(control: int, listener: int, settings: FrontSettings) -> None:
+    """Serve until the controller ends, or asks to. control, listener: descriptors from the controller."""
     of_controller = socket.socket(fileno=control)
     of_controller.setblocking(False)
     ending = asyncio.Event()

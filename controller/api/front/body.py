@@ -37,6 +37,7 @@ class BodyRoom:
         self.used_bytes += size
 
     def give_back(self, size: int) -> None:
+        """Let other bodies have *size* bytes."""
         self.used_bytes -= size
 
 
@@ -69,6 +70,7 @@ class Body:
         self._file.write(data)
 
     def rewind(self) -> None:
+        """Read from the beginning next."""
         if self._file is not None:
             self._file.seek(0)
 
@@ -77,6 +79,7 @@ class Body:
         return b"" if self._file is None else self._file.read(size)
 
     def close(self) -> None:
+        """Let go of all that it took; harmless if it did before."""
         self._room.give_back(self.size)
         self.size = 0
         if self._file is not None:

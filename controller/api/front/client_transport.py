@@ -45,6 +45,7 @@ class ClientTransport:
 
     @property
     def encrypted(self) -> bool:
+        """Return whether the client speaks TLS."""
         return self._tls is not None
 
     @property
@@ -55,6 +56,7 @@ class ClientTransport:
 
     @property
     def gone(self) -> bool:
+        """Return whether nothing can be sent any more."""
         return self._transport is None or self._transport.is_closing()
 
     @property
@@ -94,6 +96,7 @@ class ClientTransport:
         return clear
 
     def write(self, data: bytes) -> None:
+        """Send bytes, encrypted where the client speaks TLS; a client that is gone gets nothing."""
         if self._transport is not None:
             if self._tls is not None:
                 self._tls.send(data)
@@ -107,10 +110,12 @@ class ClientTransport:
             self._transport.write_eof()
 
     def pause_reading(self) -> None:
+        """Leave what the client sends in the kernel's buffer."""
         if self._transport is not None:
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
+        """Read what the client sends again."""
         if not self.gone:
             assert self._transport is not None
             self._transport.resume_reading()
@@ -137,6 +142,7 @@ class ClientTransport:
         return taken
 
     def close(self) -> None:
+        """End the connection once all is sent."""
         if self._transport is not None:
             if self._tls is not None:
                 self._tls.end()

@@ -131,6 +131,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def gone(self) -> bool:
+        """Return whether the client is no more."""
         return self._client.gone
 
     @property
@@ -207,6 +208,7 @@ class Connection(asyncio.Protocol):
         await self._writable.wait()
 
     def end_answer(self) -> None:
+        """Send the end of the answer, and take the next request."""
         self._write(self._end())
         self._next()
 
@@ -220,6 +222,7 @@ class Connection(asyncio.Protocol):
         self.answer(f"{status} {HTTPStatus(status).phrase}", lines, [] if asked_for_head else [body])
 
     def close(self) -> None:
+        """End the connection once all is sent."""
         self._client.close()
 
     def abort(self) -> None:

@@ -41,6 +41,7 @@ class WireError(CapstanError, ConnectionError):
 
 
 def frame(kind: Kind, payload: bytes = b"") -> bytes:
+    """Return a frame: its kind, its length, its payload."""
     return HEADER.pack(kind, len(payload)) + payload
 
 
@@ -55,6 +56,7 @@ def request_frame(environ: Mapping[str, Any]) -> bytes:
 
 
 def head_frame(status: str, headers: list[tuple[str, str]]) -> bytes:
+    """Return the frame that an answer begins with."""
     return frame(Kind.HEAD, json.dumps([status, headers]).encode())
 
 
@@ -83,6 +85,7 @@ async def next_frame(reader: asyncio.StreamReader) -> tuple[Kind, bytes]:
 
 
 def send_taken(connection: socket.socket, taken: socket.socket) -> None:
+    """Hand over the descriptor of a client's connection, with the frame that says so."""
     socket.send_fds(connection, [frame(Kind.HANDED_OVER)], [taken.fileno()])
 
 

@@ -49,6 +49,7 @@ class LargeResponses:
         return True
 
     def close(self) -> None:
+        """Give up all that are being sent."""
         for task in tuple(self._tasks):
             task.cancel()
 

@@ -91,6 +91,7 @@ class FrontSettings:
         return self.limits.body_bytes
 
     def to_json(self) -> bytes:
+        """Return the settings as the HTTP process reads them."""
         return json.dumps(dataclasses.asdict(self)).encode()
 
     @classmethod

@@ -58,6 +58,7 @@ class Places(Generic[C]):
         return self._taken.total() > self._most
 
     def remove(self, address: str) -> None:
+        """Free a place of *address*."""
         self._taken[address] -= 1
         if self._taken[address] <= 0:
             del self._taken[address]

@@ -63,6 +63,7 @@ class HttpFront:
 
     @property
     def port(self) -> int:
+        """Return the TCP port that it listens on."""
         number: int = self._listener.getsockname()[1]
         return number
 

@@ -118,10 +118,12 @@ class HttpServer:
             last.abort()
 
     def check(self, environ: dict[str, str]) -> None:
+        """Raise ProblemError for a request that may not be, by its head."""
         if self._access is not None:
             self._access.check(environ)
 
     def most_body_bytes(self, environ: dict[str, str]) -> int:
+        """Return how long the body of a request to this route may be."""
         return self._settings.most_body_bytes(environ["REQUEST_METHOD"], environ["PATH_INFO"])
 
     def asks(self, connection: Connection) -> None:
@@ -139,6 +141,7 @@ class HttpServer:
             reader.abort()
 
     def went(self, connection: Connection) -> None:
+        """Note that a connection has ended: its place is free."""
         if connection in self._connections:
             self._connections.remove(connection)
             self._places.remove(group_of(connection.host))

@@ -10,13 +10,36 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[3]
+PACKAGES: Final = (
+    *(
+        "agents",
+        "capton",
+        "fabric",
+        "live",
+        "modes",
+        "openflow",
+        "plane",
+        "queues",
+        "schemes",
+        "shell",
+        "tpfs",
+    ),
+    *("control_plane.py", "lifecycle.py"),
+)
 ROOMS: Final = (
-    *(f"controller/{package}" for package in ("agents", "capton", "fabric", "modes", "openflow", "plane")),
-    *("controller/shell", "controller/tpfs", "controller/control_plane.py", "controller/lifecycle.py"),
-    *("capstan_client", "doctor", "figures", "host_agent", "loops", "ovsdb", "plain", "protocol"),
+    *(f"controller/{package}" for package in PACKAGES),
+    *("capstan_client", "doctor", "engine", "figures", "host_agent", "loops", "ovsdb", "plain", "protocol"),
     *("simulation", "topologies"),
 )
+ROUTES: Final = {"get", "post", "put", "patch", "delete"}
+"""Decorators of routes, which have their descriptions beside their paths."""
 Described = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def is_route(node: Described) -> bool:
+    """Return whether *node* is decorated by a method of HTTP."""
+    calls = [decorator.func for decorator in node.decorator_list if isinstance(decorator, ast.Call)]
+    return any(isinstance(function, ast.Name) and function.id in ROUTES for function in calls)
 
 
 def undescribed(source: str) -> Iterator[tuple[int, str]]:
@@ -24,7 +47,7 @@ def undescribed(source: str) -> Iterator[tuple[int, str]]:
     within: list[ast.Module | ast.ClassDef] = [ast.parse(source)]
     while within:
         for node in within.pop().body:
-            if isinstance(node, Described) and not node.name.startswith("_"):
+            if isinstance(node, Described) and not node.name.startswith("_") and not is_route(node):
                 if ast.get_docstring(node) is None:
                     yield node.lineno, node.name
                 if isinstance(node, ast.ClassDef):
@@ -33,6 +56,7 @@ def undescribed(source: str) -> Iterator[tuple[int, str]]:
 
 def test_what_has_no_docstring_is_found() -> None:
     source = 'class A:\n    def b(self): ...\n    def _c(self): ...\ndef d():\n    """Do it."""\n    def e(): ...\n'
+    source += '@get("/f")\ndef f(): ...\n'
     assert list(undescribed(source)) == [(1, "A"), (2, "b")]
 
 

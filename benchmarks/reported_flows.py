@@ -13,16 +13,15 @@ from protocol.control import (
     ActiveFlows,
     Challenge,
     FlowEntry,
-    FrameReader,
     Hello,
     Message,
     Ping,
     Pong,
     WatchFlows,
     Welcome,
-    encode,
     proof,
 )
+from protocol.frames import FrameReader, encode
 
 HOST: Final = "reported"
 ADDRESSES: Final = ("10.0.99.99", "10.128.99.99")

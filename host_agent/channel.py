@@ -25,18 +25,16 @@ from typing import Final
 from host_agent.config import AgentConfig, ConfigError
 from protocol.control import (
     Challenge,
-    ControlError,
     FinishedFlows,
-    FrameReader,
     Hello,
     Message,
     Ping,
     Pong,
     Refused,
     Welcome,
-    encode,
     proof,
 )
+from protocol.frames import ControlError, FrameReader, encode
 
 _LOG: Final = logging.getLogger(__name__)
 FIRST_RETRY_S: Final = 0.1

@@ -13,7 +13,8 @@ from controller.agents.datagram_keys import PairKeys
 from controller.agents.members_file import write_members
 from controller.agents.membership import Member
 from controller.agents.session import AgentSession
-from protocol.control import Directory, encode
+from protocol.control import Directory
+from protocol.frames import encode
 
 SETTLE_S: Final = 0.03
 """Agents that join within this time cause one new directory, not one each."""

@@ -9,7 +9,8 @@ from typing import Final
 from controller.agents.path_loads import PathLoads
 from controller.agents.places import Places
 from controller.agents.session import AgentSession
-from protocol.control import PathLoad, Paths, encode
+from protocol.control import PathLoad, Paths
+from protocol.frames import encode
 
 SHARE_S: Final = 0.05
 """Reports of paths within this time are shared at once."""

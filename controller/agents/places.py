@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from protocol.control import Paths, encode
+from protocol.control import Paths
+from protocol.frames import encode
 
 
 class Places:

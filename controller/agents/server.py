@@ -30,7 +30,6 @@ from controller.subscribers import Subscribers
 from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import (
     ActiveFlows,
-    ControlError,
     Crash,
     FinishedFlows,
     FlowTypes,
@@ -39,8 +38,8 @@ from protocol.control import (
     Paths,
     SetPolicy,
     WatchFlows,
-    encode,
 )
+from protocol.frames import ControlError, encode
 from protocol.policy import Policy
 from protocol.sent_again import SentAgain
 

@@ -21,12 +21,10 @@ from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import (
     ActiveFlows,
     Challenge,
-    ControlError,
     Counters,
     FinishedFlows,
     FlowEntry,
     FlowReport,
-    FrameReader,
     Hello,
     Message,
     PathLoad,
@@ -35,9 +33,9 @@ from protocol.control import (
     Pong,
     Refused,
     Welcome,
-    encode,
     proof,
 )
+from protocol.frames import ControlError, FrameReader, encode
 from protocol.sent_again import SentAgain
 
 OPENING_TIMEOUT_S: Final = 5.0

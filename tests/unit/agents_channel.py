@@ -20,7 +20,15 @@ from controller.agents.server import AgentServer, ChannelSettings
 from controller.agents.session import Timing
 from host_agent.channel import Channel, Connected
 from host_agent.config import AgentConfig, Endpoint
-from protocol.control import Challenge, FinishedFlows, FrameReader, Hello, Message, Welcome, encode, proof
+from protocol.control import (
+    Challenge,
+    FinishedFlows,
+    Hello,
+    Message,
+    Welcome,
+    proof,
+)
+from protocol.frames import FrameReader, encode
 from tests.waiting import eventually
 
 TOKEN = "the token that both sides know"

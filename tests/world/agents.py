@@ -15,7 +15,8 @@ from controller.agents.membership import Member
 from host_agent.core import AgentCore
 from host_agent.wire import Outgoing
 from protocol.admission import Finished, Grant, Request, Stop
-from protocol.control import Directory, FlowTypes, FrameReader, Paths, SetPolicy
+from protocol.control import Directory, FlowTypes, Paths, SetPolicy
+from protocol.frames import FrameReader
 from protocol.policy import Policy
 from tests.unit.fabric_shapes import SimHost
 from tests.unit.inner_packets import TCP, UDP, packed, tcp, udp

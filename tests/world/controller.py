@@ -39,7 +39,8 @@ from controller.schemes.current import CurrentScheme, SchemeFile
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import Scheme
 from protocol.admission import Finished, Grant, Request, Stop
-from protocol.control import Directory, FlowTypes, Paths, SetPolicy, encode
+from protocol.control import Directory, FlowTypes, Paths, SetPolicy
+from protocol.frames import encode
 from tests.world.admission import Admission
 from tests.world.agents import Host, Session
 from tests.world.clock import Clock

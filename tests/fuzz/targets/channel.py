@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from protocol.admission import Request
-from protocol.control import ControlError, Counters, FrameReader, Hello, Ping, Pong, Report, encode
+from protocol.control import (
+    Counters,
+    Hello,
+    Ping,
+    Pong,
+    Report,
+)
+from protocol.frames import ControlError, FrameReader, encode
 from tests.fuzz.target import Target
 
 

@@ -5,14 +5,8 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from protocol.control import (
-    Challenge,
-    FrameReader,
-    Hello,
-    Welcome,
-    encode,
-    proof,
-)
+from protocol.control import Challenge, Hello, Welcome, proof
+from protocol.frames import FrameReader, encode
 from tests.unit.agents_channel import TOKEN
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from protocol.control import ActiveFlows, FrameReader, WatchFlows, encode
+from protocol.control import ActiveFlows, WatchFlows
+from protocol.frames import FrameReader, encode
 from tests.unit.agent_relay import core
 from tests.unit.inner_packets import tcp
 

@@ -14,7 +14,8 @@ from controller.schemes import loader
 from controller.schemes.policy import policy_for
 from host_agent.core import AgentCore
 from host_agent.inner_packet import ACK, FIN, PSH, SYN, look
-from protocol.control import FlowTypes, FrameReader, Peer, encode
+from protocol.control import FlowTypes, Peer
+from protocol.frames import FrameReader, encode
 from protocol.policy import Policy, PolicyError
 from protocol.priority import PriorityPolicy, TypePriority
 from protocol.underlay import TrafficClass, class_of_dscp

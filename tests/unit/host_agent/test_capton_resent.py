@@ -13,7 +13,7 @@ from controller.api.routes_capton import resent_view
 from controller.capton.resent import ResentLog
 from experiments.results.admissions import AdmissionCount, admission_entry, admission_note
 from protocol.admission import AdmissionPolicy
-from protocol.control import FrameReader, encode
+from protocol.frames import FrameReader, encode
 from protocol.sent_again import Resent, SentAgain, by_cause
 from tests.unit.admission_agent import AdmittingAgent
 from tests.unit.inner_packets import HOST1, HOST2, tcp

@@ -22,7 +22,6 @@ from protocol.control import (
     Directory,
     FlowEntry,
     FlowReport,
-    FrameReader,
     Hello,
     Ping,
     PolicyApplied,
@@ -30,8 +29,8 @@ from protocol.control import (
     Refused,
     SetPolicy,
     Welcome,
-    encode,
 )
+from protocol.frames import FrameReader, encode
 from protocol.policy import Policy
 from tests.unit.agents_channel import RawAgent, agent_config, frame, impostor, running_channel, served
 from tests.unit.host_agent.channel_controller import receive, welcome

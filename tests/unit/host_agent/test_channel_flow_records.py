@@ -17,14 +17,13 @@ from protocol.control import (
     FinishedFlows,
     FlowEntry,
     FlowReport,
-    FrameReader,
     Hello,
     Message,
     PolicyApplied,
     Welcome,
-    encode,
     proof,
 )
+from protocol.frames import FrameReader, encode
 from tests.unit.agents_channel import TOKEN, agent_config, impostor, running_channel, served
 from tests.unit.host_agent.channel_controller import receive, welcome
 from tests.unit.own_ca import make_ca
@@ -148,7 +147,7 @@ def test_a_record_that_takes_room_leaves_the_frame_that_tls_has_begun(tmp_path: 
 def test_a_report_of_more_flows_than_a_frame_holds_does_not_end_the_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("protocol.control.MAX_FRAME_BYTES", 100_000)
+    monkeypatch.setattr("protocol.frames.MAX_FRAME_BYTES", 100_000)
     entry = FlowEntry("sender", 6, "10.128.1.1", 1, "10.128.1.2", 2, "short", 3, 4, 0.0, 1.0)
     with served(tmp_path) as at, running_channel(agent_config(f"unix:{at.socket_path}")) as agent:
         agent.wait(Connected)

@@ -15,7 +15,8 @@ from controller.capton.admission import AdmissionControl
 from controller.capton.fabric import HostPlace, Rates, VirtualFabric, VirtualLink
 from controller.capton.scheduler import Parameters, Scheduler
 from protocol.admission import AdmissionMessage, AdmissionPolicy, Finished, Grant, Request, Stop, newer
-from protocol.control import ControlError, FrameReader, Ping, encode
+from protocol.control import Ping
+from protocol.frames import ControlError, FrameReader, encode
 from tests.unit.admission_agent import PEER, AdmittingAgent
 from tests.unit.host_agent.test_capton_host import MSS, Host
 

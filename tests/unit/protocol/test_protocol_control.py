@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol import control
-from protocol.control import ControlError, Directory, FrameReader, Peer, SetPolicy, encode
+from protocol.control import Directory, Peer, SetPolicy
+from protocol.frames import JSON_FORMAT, ControlError, FrameReader, encode
 from protocol.policy import ClassPolicy, CodingPolicy, Policy, PolicyError, ReleasePolicy
 
 MESSAGES = [
@@ -32,7 +33,7 @@ MESSAGES = [
 
 def frame(data: object) -> bytes:
     body = json.dumps(data).encode()
-    return struct.pack("!IB", len(body) + 1, control.JSON_FORMAT) + body
+    return struct.pack("!IB", len(body) + 1, JSON_FORMAT) + body
 
 
 @given(st.lists(st.sampled_from(MESSAGES), max_size=6), st.lists(st.integers(1, 40), max_size=60))
@@ -117,7 +118,7 @@ def test_a_newer_peer_may_add_fields() -> None:
 
 def test_an_endless_frame_is_refused_before_it_is_buffered() -> None:
     with pytest.raises(ControlError):
-        FrameReader().feed(struct.pack("!IB", 2**31, control.JSON_FORMAT))
+        FrameReader().feed(struct.pack("!IB", 2**31, JSON_FORMAT))
 
 
 def test_proofs_differ_by_role_token_and_nonce() -> None:

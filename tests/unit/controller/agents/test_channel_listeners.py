@@ -13,12 +13,8 @@ import pytest
 
 from controller.agents.listeners import ChannelError, TcpListener
 from controller.agents.server import AgentServer, ChannelSettings
-from protocol.control import (
-    Challenge,
-    Directory,
-    Refused,
-    encode,
-)
+from protocol.control import Challenge, Directory, Refused
+from protocol.frames import encode
 from tests.unit.agents_channel import TOKEN, RawAgent, hello, served
 from tests.unit.own_ca import make_ca
 

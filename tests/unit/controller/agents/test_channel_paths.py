@@ -6,7 +6,8 @@ from pathlib import Path
 
 from controller.agents.places import Places
 from controller.agents.server import AgentServer
-from protocol.control import Directory, Message, Paths, SetPolicy, encode
+from protocol.control import Directory, Message, Paths, SetPolicy
+from protocol.frames import encode
 from protocol.policy import Policy
 from tests.unit.agents_channel import RawAgent, served
 

@@ -29,8 +29,8 @@ from protocol.control import (
     Refused,
     SetPolicy,
     Welcome,
-    encode,
 )
+from protocol.frames import encode
 from protocol.policy import Policy
 from tests.unit.agents_channel import TOKEN, RawAgent, agent_config, frame, hello, running_channel, served
 from tests.unit.own_ca import make_ca

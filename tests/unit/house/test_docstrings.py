@@ -70,4 +70,4 @@ def test_all_that_is_public_is_described(room: str) -> None:
         for file in files
         for line, name in undescribed(file.read_text(encoding="utf-8"))
     ]
-    assert not missing, "\n".join(missing)
+    assert not missing, "\n".join(["say what it is for:", *missing])

@@ -282,14 +282,14 @@ class Engine:
                 self._started[order.name] = _Started(order.name, kind, self._workers.start(order))
 
     def _turn(self, backlog: Sequence[Waiting]) -> Kind | None:
-        """Return the kind of which our workers may begin something now."""
+        """Return the kind of job that our workers may begin now; None: neither kind."""
         with self._lock:
             active: set[Kind] = {started.kind for started in self._started.values()}
         slots: dict[Kind, int] = {kind: self._workers.slots(kind) for kind in get_args(Kind)}
         return turn([_kind(waiting.simulated) for waiting in backlog], active, slots)
 
     def _without_worker(self) -> str:
-        """Return what waits in vain, unless workers come that others start."""
+        """Return why queued labs wait, if no worker takes labs; else the empty string."""
         if self._lab_workers() or all(waiting.simulated for waiting in self._queue.backlog()):
             return ""
         return "no worker of this controller takes labs: ./capstan work does, as root on a machine for labs"
@@ -332,7 +332,7 @@ def _is_here(api: str) -> bool:
 
 
 def _words(future: Future[WorkerEnd]) -> str:
-    """Return how a worker ended; nothing, if as it should."""
+    """Return how a worker failed; the empty string if it did not."""
     error = future.exception()
     if error is not None:
         return f": {type(error).__name__}: {error}"

@@ -1,7 +1,7 @@
 """The agent's decisions, on plain data: packets and datagrams in, datagrams and packets out, time passed in.
 
-They are compiled (`native/agent`); here is what is decided seldom: policy documents, the directory, reports, harm on
-purpose. Times are seconds of one monotonic clock.
+They are compiled (`native/agent`); here is what is rare: policy documents, the directory, reports, impairments. Times
+are seconds of one monotonic clock.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class AgentCore:
         )
 
     def set_impairment(self, setting: Impair) -> None:
-        """Harm what arrives from now on, on purpose; all zero: stop. What is delayed already comes in its time."""
+        """Impair arriving datagrams from now on; all zero: stop. Those delayed already still come in their time."""
         if self._impairment is None:
             self._impairment = Impairment(setting, self._rng)
         else:

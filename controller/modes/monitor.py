@@ -1,4 +1,4 @@
-"""The controller's door to the ON/OFF modes of leaves (CAPS, section IV-C): `native/fabric/src/mode.rs` decides."""
+"""The ON/OFF modes of leaves (CAPS, section IV-C), as `native/fabric/src/mode.rs` decides them."""
 
 from __future__ import annotations
 

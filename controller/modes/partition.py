@@ -1,4 +1,4 @@
-"""The controller's door to Freeway's low-latency and throughput paths: `native/fabric/src/partition.rs` decides."""
+"""Freeway's low-latency and throughput paths, as `native/fabric/src/partition.rs` decides them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door to what is compiled: what of `capstan_native` coding uses (native/capstan_native/ describes it)."""
+"""The compiled functions that coding uses of `capstan_native` (native/capstan_native/ has their types)."""
 
 from __future__ import annotations
 

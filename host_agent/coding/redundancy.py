@@ -1,4 +1,4 @@
-"""How many repairs a unit gets: the door to `native/agent/src/coding/` (docs/coding.md has the rules and reasons)."""
+"""How many repairs a unit gets: Python's interface to `native/agent/src/coding/` (rules: docs/coding.md)."""
 
 from __future__ import annotations
 

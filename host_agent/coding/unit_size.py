@@ -1,4 +1,4 @@
-"""Size of a coding unit: the door to `native/agent/src/coding/unit_size.rs`, which has the formula and its terms."""
+"""Size of a coding unit: Python's interface to `native/agent/src/coding/unit_size.rs`, which has the formula."""
 
 from __future__ import annotations
 

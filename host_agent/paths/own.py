@@ -70,7 +70,7 @@ def read_path_policy(file: Path) -> OwnPathPolicy:
 
 
 class Watched(PathPolicy):
-    """Passes everything on, and says whose fault it is where the file's policy fails or names no path."""
+    """Passes all calls on; where the file's policy raises, or names no path, the error names its file and line."""
 
     def __init__(self, file: Path, policy: PathPolicy) -> None:
         self._file = file

@@ -34,9 +34,7 @@ KEPT: Final = "evidence"
 )
 @click.option("--paper", "papers", multiple=True, type=click.Choice(get_args(Paper)), help="Repeatable.")
 @click.option("--preset", "presets", multiple=True, help="Only the claims of this preset; repeatable.")
-@click.option(
-    "--kept", is_flag=True, help="Take what an earlier one has kept of specs that are still the same."
-)
+@click.option("--kept", is_flag=True, help="Reuse kept results of specs that have not changed.")
 @click.option("--quick", is_flag=True, help="Two repeats at most: wider intervals, sooner.")
 @click.option(
     "--results",

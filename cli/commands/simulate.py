@@ -59,7 +59,7 @@ _MARK_FROM_PACKETS: Final = 65
 @click.option(
     "--cores",
     type=click.IntRange(1),
-    help="Of SPEC: so many runs at once, each with memory of its own. Default: all.",
+    help="Of SPEC: number of runs at once, each with memory of its own. Default: one a core.",
 )
 @click.option(
     "--path-policy",
@@ -94,7 +94,9 @@ _MARK_FROM_PACKETS: Final = 65
     type=click.Path(path_type=Path, dir_okay=False),
     help="CSV: start_ns,src,dst,bytes, and level where queues are strict; hosts are numbered from 0, leaf by leaf.",
 )
-@click.option("--flows", type=click.IntRange(1), help="Only the first so many.")
+@click.option(
+    "--flows", type=click.IntRange(1), help="Number of flows to simulate, from the first on. Default: all."
+)
 @click.option("--leaves", type=click.IntRange(1), default=9, show_default=True)
 @click.option("--hosts-per-leaf", type=click.IntRange(1), default=16, show_default=True)
 @click.option("--spines", type=click.IntRange(1), default=16, show_default=True)
@@ -141,7 +143,7 @@ _MARK_FROM_PACKETS: Final = 65
 @click.option(
     "--alpha",
     type=click.FloatRange(0, min_open=True),
-    help="A queue holds up to so many times what is free of the shared buffer. Default: 1.",
+    help="Most that a queue may hold, as a multiple of the free part of the shared buffer. Default: 1.",
 )
 @click.option(
     "--paths",

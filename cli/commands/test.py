@@ -58,13 +58,13 @@ _MOST_SEED: Final = 1 << 40
     "--fuzz",
     metavar="MINUTES",
     type=click.FloatRange(0, min_open=True),
-    help="Feed what parses remote input with wrong messages instead, each parser for MINUTES.",
+    help="Fuzz the parsers of remote input instead, each for MINUTES.",
 )
 @click.option(
     "--world",
     metavar="SEEDS",
     type=click.IntRange(1),
-    help="Run so many seeds of the whole system in simulated time instead, and print those that find a defect.",
+    help="Run that many seeds of the whole system in simulated time instead, and print those that find a defect.",
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def test_command(

@@ -73,7 +73,7 @@ def finished(page: Page) -> None:
 
 def test_who_may_only_look_is_told_why_nothing_can_be_begun(page: Page, server: Server) -> None:
     enter(page, server, "api-read-token")
-    expect(page.get_by_text("Your token is for looking only")).to_be_visible()
+    expect(page.get_by_text("Your token is for reading only")).to_be_visible()
     expect(page.get_by_role("button", name="Begin")).to_have_count(0)
     enter(page, server, "api-token")
     expect(page.get_by_role("button", name="Begin")).to_be_visible()

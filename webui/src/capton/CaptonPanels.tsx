@@ -78,8 +78,8 @@ export function CaptonPanels() {
 function Idle() {
   return (
     <Notice title="No scheduler is at work">
-      The scheme in force lets every host send when it likes. Under capton large flows ask first: switch to it
-      in Operate, and their grants show here.
+      Under the scheme in force hosts send without grants. Under capton large flows request one first: switch
+      to it in Operate, and their grants show here.
     </Notice>
   );
 }

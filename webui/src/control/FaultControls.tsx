@@ -27,12 +27,12 @@ export function FaultControls({ may }: { may: boolean }) {
       <QueryResult query={faults} what="list of faults">
         {(view) =>
           !view.possible ? (
-            <Notice title="Only labs have faults made to order">
-              This controller runs a fabric that is not its lab.
+            <Notice title="Faults can be injected in labs only">
+              This controller's fabric is not a lab.
             </Notice>
           ) : (
             <>
-              {view.faults.length === 0 && <Quiet>Nothing is broken on purpose.</Quiet>}
+              {view.faults.length === 0 && <Quiet>No fault is in force.</Quiet>}
               <List size="sm" listStyleType="none">
                 {view.faults.map((fault) => (
                   <List.Item key={fault.id}>

@@ -139,7 +139,7 @@ function Actions({ experiment, over }: { experiment: Experiment; over: boolean }
       {over && <CompareWith experiment={experiment} />}
       <CopyAddress />
       {role !== "operate" && engines && !over && (
-        <Quiet>Your token is for looking: who has the other one may cancel it.</Quiet>
+        <Quiet>Your token is for reading only; api-token may cancel it.</Quiet>
       )}
       {error && (
         <Text role="alert" c="error">

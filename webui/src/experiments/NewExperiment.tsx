@@ -19,8 +19,8 @@ export function NewExperiment() {
         </Notice>
       )}
       {runs && role !== "operate" && (
-        <Notice title="Your token is for looking only">
-          Experiments are begun with the other one, in the file api-token of the controller's data directory.
+        <Notice title="Your token is for reading only">
+          To begin experiments, use the one in the file api-token of the controller's data directory.
         </Notice>
       )}
       {runs && role === "operate" && <Presets />}

@@ -8,7 +8,7 @@ import type { Experiment } from "./types";
 export function ProgressBar({ experiment }: { experiment: Experiment }) {
   const asked = useProgress(experiment.id, true);
   const progress = asked.data ?? experiment.progress ?? null;
-  if (!progress) return <Quiet>Its runner says no more than that it runs.</Quiet>;
+  if (!progress) return <Quiet>Its runner reports no progress.</Quiet>;
   const { runs_done: done, runs } = progress;
   return (
     <Group my={6}>

@@ -16,7 +16,7 @@ export function RecentEvents() {
   });
   return (
     <Panel title="Recent events">
-      {described.length === 0 && <Quiet>Nothing has happened to the fabric.</Quiet>}
+      {described.length === 0 && <Quiet>No events yet.</Quiet>}
       <List listStyleType="none" size="sm" aria-live="polite">
         {described.slice(0, SHOWN).map(({ event, words }) => (
           <List.Item key={event.cursor}>

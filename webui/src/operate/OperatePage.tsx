@@ -14,8 +14,8 @@ export function OperatePage() {
   return (
     <Column>
       {!may && (
-        <Notice title="Your token is for looking only">
-          The one in the file api-token of the controller's data directory may change things.
+        <Notice title="Your token is for reading only">
+          Changes need the one in the file api-token of the controller's data directory.
         </Notice>
       )}
       <Grid least={410}>

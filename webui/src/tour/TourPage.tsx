@@ -138,7 +138,7 @@ function YourTurn() {
       <Text mb={8}>Play the three recordings, and compare. Then:</Text>
       <List size="sm" spacing={6}>
         <List.Item>
-          read how each scheme works, and what its paper's claims came to here, in{" "}
+          read how each scheme works, and its paper's claims beside our figures, in{" "}
           <Link href="/understand">Understand</Link>;
         </List.Item>
         <List.Item>

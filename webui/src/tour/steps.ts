@@ -55,13 +55,13 @@ export const STEPS: readonly Step[] = [
     counted: (recordings) =>
       compared(recordings, ["ecmp"], (trace) => [
         ...pathRows(trace),
-        ["long flows get together", bitRate(delivered(trace, "long"))],
+        ["long flows' goodput, together", bitRate(delivered(trace, "long"))],
       ]),
   },
   {
     title: "Spraying reorders",
     words: [
-      "RPS draws a path for each packet. All four paths carry the same, and the long flows get more. But packets overtake each other: TCP takes a gap for a loss, and sends again what is only late.",
+      "RPS draws a path for each packet. All four paths carry the same, and the long flows get more. But packets overtake each other: TCP takes a gap for a loss, and retransmits what is only late.",
       "Long flows now wait on every path, so that short flows (blue) wait behind them, whichever path they take.",
     ],
     plays: "rps",
@@ -72,7 +72,7 @@ export const STEPS: readonly Step[] = [
     counted: (recordings) =>
       compared(recordings, ["ecmp", "rps"], (trace) => [
         ...pathRows(trace),
-        ["long flows get together", bitRate(delivered(trace, "long"))],
+        ["long flows' goodput, together", bitRate(delivered(trace, "long"))],
         ["long flows' packets that came behind a later one", behind(trace)],
         ["packets that TCP retransmitted", String(sentAgain(trace, "long") + sentAgain(trace, "short"))],
         ["a short flow's packet waits at its leaf", duration(waiting(trace, "short"))],
@@ -81,8 +81,8 @@ export const STEPS: readonly Step[] = [
   {
     title: "Coding repairs",
     words: [
-      "CAPS sprays short flows, too, and sends repairs (diamonds) beside their data: of k packets and r repairs any k rebuild all. What is stuck in a full queue need not be waited for.",
-      "One short flow is in full colour here. Its host's agent hands packets over that have not come yet, for it has computed them.",
+      "CAPS sprays short flows, too, and sends repairs (diamonds) beside their data: of k packets and r repairs any k rebuild all. So no flow waits for packets in a full queue.",
+      "One short flow is in full colour here. The receiving agent releases packets that have not arrived yet: it has rebuilt them from repairs.",
     ],
     plays: "caps",
     from: 500,
@@ -130,7 +130,7 @@ export const STEPS: readonly Step[] = [
     title: "What it costs",
     words: [
       "Repairs and the agents' feedback are load, and long flows give way while leaves are ON. That is the price of short flows' speed.",
-      "CAPS sends at most 0.75 repairs a data packet: more would fill the paths that they are to spare. Understand has what each claim of its paper came to here.",
+      "CAPS sends at most 0.75 repairs a data packet: more would fill the paths that they should relieve. Understand shows each claim of its paper beside what was measured here.",
     ],
     plays: "caps",
     from: 500,
@@ -139,10 +139,10 @@ export const STEPS: readonly Step[] = [
     flow: null,
     counted: (recordings) =>
       compared(recordings, ["ecmp", "rps", "caps"], (trace) => [
-        ["long flows get together", bitRate(delivered(trace, "long"))],
-        ["hosts send, all in all", byteSize(total(trace))],
-        ["of it repairs", share(trace, "repair")],
-        ["of it agents' feedback", share(trace, "feedback")],
+        ["long flows' goodput, together", bitRate(delivered(trace, "long"))],
+        ["all that hosts send", byteSize(total(trace))],
+        ["share of repairs", share(trace, "repair")],
+        ["share of agents' feedback", share(trace, "feedback")],
         ["packets that ports drop", String(trace.hops.filter(({ dropped }) => dropped).length)],
       ]),
   },

@@ -61,7 +61,7 @@ function Types({ learnt }: { learnt: LearntTypes }) {
       <Panel title="How large flows of each type are">
         <SizeChart learnt={learnt} />
       </Panel>
-      <Panel title="After how many bytes they sink a queue">
+      <Panel title="Bytes after which a flow goes to the next lower queue">
         <ThresholdChart learnt={learnt} />
         <Quiet>
           A flow begins in queue 0, which goes first; a mark is where it sinks to the queue of that number.

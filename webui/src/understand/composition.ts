@@ -47,17 +47,17 @@ function counts(group: string, part: ClassScheme, trafficClass: string): Counts 
 }
 
 const ENTROPY: Readonly<Record<ClassScheme["entropy"], string>> = {
-  spray: "each packet on a path drawn anew",
+  spray: "each packet on a random path",
   "flow-hash": "each flow on one path, by its hash",
   "label-hash": "each flow on one path, by a label drawn from its hash",
   "round-robin": "packets on all paths in turn",
   granted: "the path that the central scheduler granted",
   flowcell: "the next path after every flowcell",
   flowlet: "a new path after a pause in the flow",
-  tr: "paths that were not blocked, as receivers report",
-  reps: "paths over which packets came back unmarked, again",
+  tr: "the path of least delay on which a flow's packets stay in order",
+  reps: "random paths, and again those whose packets arrived without congestion",
   plb: "one path, and another after congestion",
-  unblocked: "each packet on a path drawn from those that were not blocked, by feedback",
+  unblocked: "each packet on a random path among those that feedback shows not blocked",
   file: "as the operator's own policy says",
 };
 
@@ -78,7 +78,7 @@ const REDUNDANCY: Readonly<Record<string, string>> = {
   paper: "as many repairs as the paper's rule says",
   "target-decode-probability": "repairs for a target probability of decoding",
   adaptive: "repairs by the losses that were seen",
-  htpc: "repairs that fade with what a flow has sent",
+  htpc: "fewer repairs the more a flow has sent",
   "one-per-unit": "one repair a unit",
 };
 
@@ -108,7 +108,7 @@ export function mechanisms(scheme: Scheme): { name: string; words: string }[] {
   return [
     {
       name: "Classes",
-      words: `flows below ${byteSize(scheme.short_limit_bytes)} are short; ${scheme.prior_knowledge ? "sizes that applications announce are used" : "no size is known before it was sent"}`,
+      words: `flows below ${byteSize(scheme.short_limit_bytes)} are short; ${scheme.prior_knowledge ? "sizes that applications announce are used" : "sizes are not known beforehand"}`,
     },
     mode && {
       name: "Mode of a leaf",

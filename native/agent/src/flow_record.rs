@@ -45,8 +45,8 @@ pub struct Arrived {
     pub ways: Vec<WayCount>,
     /// Packets rebuilt from repairs.
     pub recovered: u64,
-    /// Positions given up, less those whose packet came late.
-    pub lost: i64,
+    /// Positions given up since the last report that forgot, less those of them whose packet came late.
+    pub lost: u64,
     /// Packets that came behind a newer one.
     pub reordered: u64,
     /// Packets that waited for others.

@@ -295,3 +295,18 @@ fn a_second_gap_has_its_own_time() {
     assert_eq!(line.arrive(2, 0.021), [2, 3]);
     assert_eq!(line.0.deadline(), None);
 }
+
+#[test]
+fn what_comes_late_is_taken_off_only_where_it_was_given_up_since_counting_began_anew() {
+    let mut line = Line(Release::new(0));
+    assert!(line.arrive(2, 0.0).is_empty());
+    assert_eq!(line.expire(0.02), [2]);
+    assert_eq!(line.0.abandoned, 2);
+    line.0.count_anew();
+    assert!(line.arrive(5, 0.03).is_empty());
+    assert_eq!(line.expire(0.05), [5]);
+    assert_eq!((line.arrive(0, 0.06), line.arrive(1, 0.06)), (vec![0], vec![1]));
+    assert_eq!(line.0.abandoned, 2);
+    assert_eq!(line.arrive(3, 0.07), [3]);
+    assert_eq!(line.0.abandoned, 1);
+}

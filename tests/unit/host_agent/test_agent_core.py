@@ -120,6 +120,31 @@ def test_release_restores_the_order_of_whatever_comes_within_its_time(
     assert got == packets
 
 
+def test_what_came_late_is_taken_off_the_losses_of_its_own_report_only() -> None:
+    sender, receiver = pair(policy(short=ClassPolicy(PathSettings("spray"), None, ReleasePolicy(0.01))))
+    for number in range(5):
+        sender.packet_from_host(tcp(number, 500), 0.0)
+    datagrams = sender.datagrams_to_send()
+
+    def arrive(index: int, now: float) -> None:
+        one = datagrams[index]
+        receiver.receive_datagram(one.data, A.underlay_ip, one.source_port, one.tos, now)
+
+    def lost() -> int:
+        (entry,) = (one for one in receiver.flow_report(True) if one.side == "receiver")
+        return entry.lost
+
+    arrive(2, 0.0)
+    receiver.handle_timer(0.02)
+    assert lost() == 2
+    arrive(0, 0.03)
+    arrive(1, 0.03)
+    assert lost() == 0
+    arrive(4, 0.04)
+    receiver.handle_timer(0.06)
+    assert lost() == 1
+
+
 def test_coding_rebuilds_what_is_lost() -> None:
     sender, receiver = pair(policy())
     packets = [tcp(number, 1000) for number in range(8)]

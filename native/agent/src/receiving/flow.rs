@@ -17,7 +17,6 @@ const MOST_WAYS: usize = 1024;
 struct Before {
     held: u64,
     timeouts: u64,
-    abandoned: u64,
 }
 
 /// A flow that this host receives from one peer. Counted since the last report.
@@ -115,7 +114,7 @@ impl<P: Packet> ReceiveFlow<P> {
             side: Side::Receiver(Arrived {
                 ways: self.ways.clone(),
                 recovered: self.recovered,
-                lost: release.abandoned as i64 - before.abandoned as i64,
+                lost: release.abandoned,
                 reordered: self.reordered,
                 held: release.held_total - before.held,
                 timeouts: release.timeouts - before.timeouts,
@@ -139,8 +138,8 @@ impl<P: Packet> Flow for ReceiveFlow<P> {
         (self.packets, self.bytes, self.repairs) = (0, 0, 0);
         (self.recovered, self.reordered) = (0, 0);
         self.ways.clear();
-        let release = &self.release;
-        self.before =
-            Before { held: release.held_total, timeouts: release.timeouts, abandoned: release.abandoned };
+        let release = &mut self.release;
+        release.count_anew();
+        self.before = Before { held: release.held_total, timeouts: release.timeouts };
     }
 }

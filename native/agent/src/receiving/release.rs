@@ -62,8 +62,10 @@ pub struct Release<P> {
     pub timeouts: u64,
     /// Packets that had been released, or were held, already.
     pub duplicates: u64,
-    /// Positions given up, less those whose packet came late.
+    /// Positions given up since `count_anew`, less those of them whose packet came late.
     pub abandoned: u64,
+    /// Places before this one were given up, or not, before `count_anew`.
+    counted_from: u64,
 }
 
 impl<P> Release<P> {
@@ -81,7 +83,13 @@ impl<P> Release<P> {
             timeouts: 0,
             duplicates: 0,
             abandoned: 0,
+            counted_from: 0,
         }
+    }
+
+    /// Counts the positions that are given up from now on.
+    pub fn count_anew(&mut self) {
+        (self.abandoned, self.counted_from) = (0, self.next);
     }
 
     /// Returns the position that is due.
@@ -113,7 +121,7 @@ impl<P> Release<P> {
             }
         } else if ahead < 0 {
             if self.take_skipped(place) {
-                self.abandoned -= 1;
+                self.abandoned -= u64::from(place >= self.counted_from);
                 out.push(packet);
             } else {
                 self.duplicates += 1;

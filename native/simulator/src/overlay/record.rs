@@ -12,7 +12,7 @@ pub struct Record {
     pub repairs: u64,
     pub recovered: u64,
     /// Positions that were given up, less those whose packet came late.
-    pub lost: i64,
+    pub lost: u64,
     pub reordered: u64,
     /// Packets that waited for others, and gaps that were given up.
     pub held: u64,

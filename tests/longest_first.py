@@ -31,6 +31,7 @@ SECONDS: Final = {
     "test_capton_compositions.py": 27,
     "test_supervised_lab.py": 25,
     "test_live_view.py": 25,
+    "test_begun_meanwhile.py": 24,
     "test_capton_three_tiers.py": 22,
     "test_lab_fabric.py": 20,
     "test_doctor.py": 20,

@@ -89,19 +89,24 @@ def small() -> Iterator[Deployment]:
         yield made
 
 
-def test_lab_7_the_solution_takes_a_slow_link_out(small: Deployment) -> None:
+def test_lab_7_the_solution_acts_by_rest_on_what_the_stream_says(small: Deployment) -> None:
+    before = small.client.scheme()
+    assert before["base"] == "rps"
     command = [sys.executable, str(LABS[7].solution), small.client.url]
     application = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)})
     try:
         slow = small.client.begin_fault("slow-link", "l1-s1", rate_mbps=0.5)
         eventually(lambda: [fault["kind"] for fault in small.client.faults()] == ["slow-link", "link-down"])
         assert small.client.faults()[1]["target"] == "l1-s1"
+        eventually(lambda: small.client.scheme()["base"] == "ecmp")  # the fabric is idle
+        assert small.client.scheme()["packet_time_us"] == before["packet_time_us"]
         assert application.poll() is None
     finally:
         application.kill()
         application.wait()
     small.client.end_fault(small.client.faults()[1]["id"])
     small.client.end_fault(slow["id"])
+    small.client.set_scheme("rps", before["packet_time_us"] / 1e6)
 
 
 def test_lab_6_measures_what_goes_on_without_a_part(small: Deployment, tmp_path: Path) -> None:

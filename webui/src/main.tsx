@@ -1,4 +1,4 @@
-import "@mantine/core/styles.css";
+import "./style/mantine.css";
 import "uplot/dist/uPlot.min.css";
 import "./style/page.css";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";

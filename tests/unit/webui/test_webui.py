@@ -34,6 +34,18 @@ def test_a_browser_loads_less_than_half_a_megabyte_and_nothing_from_elsewhere() 
     assert "://" not in styles
 
 
+def test_the_page_has_the_style_of_each_control_that_it_uses_and_of_no_other() -> None:
+    style = (WEBUI / "src" / "style" / "mantine.css").read_text()
+    imported = set(re.findall(r"styles/([\w-]+)\.css", style))
+    scripts = "".join(path.read_text() for path in (WEBUI / "dist").rglob("*.js"))
+    used = {"baseline", "default-css-variables", "global"}
+    for path in (WEBUI / "node_modules" / "@mantine" / "core" / "styles").glob("*.css"):
+        classes = set(re.findall(r"\bm_[0-9a-f]+", path.read_text()))  # each is in one file
+        if not path.name.endswith(".layer.css") and any(name in scripts for name in classes):
+            used.add(path.stem)
+    assert imported == used
+
+
 def test_the_lock_pins_everything_by_hash_and_names_no_registry() -> None:
     text = (WEBUI / "package-lock.json").read_text()
     packages = {

@@ -26,6 +26,9 @@ RATIOS: Final[Mapping[Measure, str]] = {
     "long-retransmissions": "long_retransmissions_ratio",
     "short-reordering": "short_reordering_ratio",
     "short-round-trip": "short_round_trip_ratio",
+    "short-round-trip-tail": "short_round_trip_tail_ratio",
+    "short-unused-paths": "short_unused_paths_ratio",
+    "long-path-spread": "long_path_spread_ratio",
     "datagrams": "datagrams_ratio",
     "unscheduled": "unscheduled_ratio",
 }
@@ -42,6 +45,9 @@ WORDS: Final[Mapping[Measure, str]] = {
     "long-retransmissions": "share of long flows' packets that are sent again",
     "short-reordering": "share of short flows' packets that come behind a gap",
     "short-round-trip": "mean round trip of short flows",
+    "short-round-trip-tail": "round trips of the slowest tenth of short flows over all",
+    "short-unused-paths": "share of paths that short flows do not take while leaves are ON",
+    "long-path-spread": "spread of long flows over paths",
     "datagrams": "datagrams for each kB delivered",
     "unscheduled": "share of flows that leave unscheduled",
 }

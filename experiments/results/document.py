@@ -24,6 +24,7 @@ from experiments.results.flow_kinds import add_kinds
 from experiments.results.notices import disturbance_notices, fabric_notices, types_notices
 from experiments.results.on_share import mean_share, on_share
 from experiments.results.outcome import FlowOutcome
+from experiments.results.path_use import paths_of
 from experiments.results.run_shares import RunCounts, add_shares
 from experiments.results.statistics import summarize
 from experiments.results.tables import tables
@@ -103,8 +104,12 @@ def result_document(
     outcomes = {label: [run.counted for run in group] for label, group in by_label.items()}
     schemes = summarize(outcomes, spec.baseline, spec.seed)
     add_kinds(schemes, outcomes, spec.seed, spec.workload.large_limit_bytes)
+    paths = paths_of(spec.fabric)
     counts = {
-        label: [RunCounts(run.counted, len(run.flows) + run.not_counted, run.admitted) for run in group]
+        label: [
+            RunCounts(run.counted, len(run.flows) + run.not_counted, run.admitted, run.modes, paths)
+            for run in group
+        ]
         for label, group in by_label.items()
     }
     add_shares(schemes, counts, spec.seed)

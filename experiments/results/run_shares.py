@@ -10,6 +10,7 @@ import numpy as np
 
 from experiments.results.admissions import Admissions
 from experiments.results.outcome import FlowOutcome
+from experiments.results.path_use import Paths, spread, unused_while_on
 from experiments.results.statistics import paired_ratio
 from workloads.description import TrafficClassName
 
@@ -19,11 +20,16 @@ _STREAM: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """What a share is reckoned from: the flows of a run that count, and what was admitted of all *sent* flows."""
+    """What a share is reckoned from: the flows of a run that count, and what was admitted of all *sent* flows.
+
+    modes: changes of leaves' modes; paths: None: of a fabric whose paths are not counted.
+    """
 
     flows: Sequence[FlowOutcome]
     sent: int
     admitted: Admissions | None = None
+    modes: Sequence[Mapping[str, Any]] = ()
+    paths: Paths | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,22 @@ def _round_trip(run: RunCounts) -> Share:
     return Share(sum(times), len(times))
 
 
+def _slowest_round_trips(run: RunCounts) -> Share:
+    times = sorted(flow.rtt_ms for flow in _class(run, "short") if flow.state == "finished")
+    if not times:
+        return Share(0, 0)
+    slowest = times[-max(1, len(times) // 10) :]
+    return Share(sum(slowest) / len(slowest), sum(times) / len(times))
+
+
+def _path_spread(run: RunCounts) -> Share:
+    return Share(0, 0) if run.paths is None else Share(*spread(_class(run, "long"), run.paths.number))
+
+
+def _unused_paths(run: RunCounts) -> Share:
+    return Share(0, 0) if run.paths is None else Share(*unused_while_on(run.flows, run.modes, run.paths))
+
+
 def _datagrams(run: RunCounts) -> Share:
     sent = sum(flow.packets + flow.repairs + flow.copy_packets for flow in run.flows)
     return Share(sent, sum(flow.bytes_acked for flow in run.flows) / 1000)
@@ -70,12 +92,17 @@ SHARES: Final[Mapping[str, Callable[[RunCounts], Share]]] = {
     "long-retransmissions": _again("long"),
     "short-reordering": _reordering,
     "short-round-trip": _round_trip,
+    "short-round-trip-tail": _slowest_round_trips,
+    "short-unused-paths": _unused_paths,
+    "long-path-spread": _path_spread,
     "datagrams": _datagrams,
     "unscheduled": _unscheduled,
 }
 """By measure: what is sent again of a class's packets; segments of short flows that came behind a gap, of their
-packets; the mean smoothed round trip of short flows, in ms; datagrams with repairs and copies for each kB delivered;
-flows that did not ask before they sent."""
+packets; the mean smoothed round trip of short flows, in ms, and that of the slowest tenth over it; paths that short
+flows do not take while their leaves are ON; the standard deviation over paths of what they carry of long flows, over
+its mean; datagrams with repairs and copies for each kB delivered; flows that did not ask before they sent.
+"""
 
 
 def add_shares(

@@ -35,6 +35,9 @@ Measure = Literal[
     "long-retransmissions",
     "short-reordering",
     "short-round-trip",
+    "short-round-trip-tail",
+    "short-unused-paths",
+    "long-path-spread",
     "datagrams",
     "unscheduled",
 ]

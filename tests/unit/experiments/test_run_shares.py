@@ -13,10 +13,15 @@ from hypothesis import strategies as st
 from experiments.results.admissions import Admissions
 from experiments.results.claims import find, find_across
 from experiments.results.outcome import FlowOutcome
+from experiments.results.path_use import Paths
 from experiments.results.run_shares import SHARES, RunCounts, add_shares, per_repeat_ratio
 from experiments.results.statistics import summarize
 from experiments.spec.spec import Comparison
 from tests.unit.experiments.test_experiments_statistics import flow
+
+SHORT_PATHS = {"1": 30, "2": 30, "4": 40}
+ON = {"at_s": 0.01, "leaf": "l1", "mode": "on"}
+PATHS = Paths(4, {"h1": "l1", "h2": "l2"})
 
 
 def runs(again: int, *, repeats: int = 4) -> list[list[FlowOutcome]]:
@@ -24,9 +29,11 @@ def runs(again: int, *, repeats: int = 4) -> list[list[FlowOutcome]]:
     sent = {"packets": 100, "bytes_acked": 50_000, "rtt_ms": 2.0}
     return [
         [
-            flow(1, 0.1, retransmissions=again + repeat, out_of_order=10, repairs=20, **sent),
+            flow(
+                1, 0.1, retransmissions=again + repeat, out_of_order=10, repairs=20, paths=SHORT_PATHS, **sent
+            ),
             flow(2, 0.2, copy_packets=30, **(sent | {"rtt_ms": 4.0})),
-            flow(3, 0.5, 200_000, retransmissions=5, **sent),
+            flow(3, 0.5, 200_000, retransmissions=5, paths={"0": 7, "1": 10, "2": 10}, **sent),
         ]
         for repeat in range(repeats)
     ]
@@ -35,7 +42,10 @@ def runs(again: int, *, repeats: int = 4) -> list[list[FlowOutcome]]:
 def figures(outcomes: dict[str, list[list[FlowOutcome]]]) -> dict[str, dict[str, Any]]:
     schemes = summarize(outcomes, "a", 1, 50)
     counts = {
-        label: [RunCounts(run, 3, Admissions(1, 0, 1, None, None) if label == "b" else None) for run in group]
+        label: [
+            RunCounts(run, 3, Admissions(1, 0, 1, None, None) if label == "b" else None, (ON,), PATHS)
+            for run in group
+        ]
         for label, group in outcomes.items()
     }
     add_shares(schemes, counts, 1)
@@ -50,6 +60,9 @@ def test_shares_are_what_the_flows_say() -> None:
         "long-retransmissions": pytest.approx(0.05),
         "short-reordering": pytest.approx(0.05),
         "short-round-trip": pytest.approx(3.0),
+        "short-round-trip-tail": pytest.approx(4 / 3),
+        "short-unused-paths": pytest.approx(1 / 4),
+        "long-path-spread": pytest.approx(1.0),
         "datagrams": pytest.approx((300 + 20 + 30) / 150),
         "unscheduled": pytest.approx(2 / 3),
     }

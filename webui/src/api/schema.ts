@@ -726,7 +726,7 @@ export interface components {
              * @description completion time of a class, rate of background flows, or a share
              * @enum {unknown}
              */
-            measure: "all-mean" | "datagrams" | "large-mean" | "long-goodput" | "long-mean" | "long-retransmissions" | "medium-mean" | "short-mean" | "short-p99" | "short-reordering" | "short-retransmissions" | "short-round-trip" | "unscheduled";
+            measure: "all-mean" | "datagrams" | "large-mean" | "long-goodput" | "long-mean" | "long-path-spread" | "long-retransmissions" | "medium-mean" | "short-mean" | "short-p99" | "short-reordering" | "short-retransmissions" | "short-round-trip" | "short-round-trip-tail" | "short-unused-paths" | "unscheduled";
             /** @description label of the scheme that the paper says is better */
             scheme: string;
             /** @description label of the other */

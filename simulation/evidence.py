@@ -9,12 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from capstan_client.errors import CapstanError
 from experiments.results.claims import compared, find, find_across
 from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.spec.spec import Claim, Spec, spec_to_dict
 from experiments.spec.sweep import is_across, points, show, words
-from plain.reading import PlainError, build
 from simulation.experiment import simulate_document
 from simulation.fabrics import SettingsError
 
@@ -27,62 +25,11 @@ PAPERS: Final[Mapping[Paper, str]] = {
     "capton": "CAPTON",
 }
 """By the word that a claim's source begins with."""
-NOTES: Final = Path(__file__).parent / "evidence.json"
 QUICK_REPEATS: Final = 2
 MOST_REPEATS: Final = 20
 """More than a spec asks for are simulated until a scheme has flows enough for a p99, but never more than these."""
 
 Summary = Literal["holds", "in part", "not", "open", "not simulated", "not run", "no figure"]
-
-
-class EvidenceError(CapstanError, ValueError):
-    """The notes on the papers' figures cannot be used; the text says what is wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """A figure that no preset's claims speak of."""
-
-    paper: Paper
-    figure: str
-    says: str
-    where: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why our figure for a claim is what it is."""
-
-    preset: str
-    figure: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Notes:
-    """What people have written about figures; `reasons` without an entry leave the column empty."""
-
-    elsewhere: tuple[Elsewhere, ...] = ()
-    reasons: tuple[Reason, ...] = ()
-
-    def why(self, preset: str, figure: str) -> str:
-        """Return the reason that stands for a claim, or nothing."""
-        for reason in self.reasons:
-            if reason.preset == preset and reason.figure in ("", figure):
-                return reason.why
-        return ""
-
-
-def read_notes(path: Path = NOTES) -> Notes:
-    """Return what a file of notes says.
-
-    Raises:
-        EvidenceError: it is not JSON, or says what it may not.
-    """
-    try:
-        return build(Notes, json.loads(path.read_text(encoding="utf-8")), "notes")
-    except (PlainError, ValueError) as error:
-        raise EvidenceError(f"{path}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +57,11 @@ def paper_of(claim: Claim) -> Paper | None:
     return next((paper for paper, word in PAPERS.items() if claim.source.startswith(f"{word}:")), None)
 
 
+def claims_of_papers(claims: Iterable[Claim]) -> list[tuple[Claim, Paper]]:
+    """Return the claims that are compared, each with its paper."""
+    return [(claim, paper) for claim in claims if claim.compare and (paper := paper_of(claim))]
+
+
 def wanted(spec: Spec, *, quick: bool) -> Spec:
     """Return a spec with those of its schemes alone that its claims compare, and repeats enough to judge them by.
 
@@ -130,7 +82,7 @@ def wanted(spec: Spec, *, quick: bool) -> Spec:
 
 def simulate_claims(name: str, spec: Spec, on_point: Callable[[str], None] = lambda point: None) -> list[Row]:
     """Return a row for each claim of a spec that has a comparison, simulated at every point."""
-    claims = [(claim, paper) for claim in spec.claims if claim.compare and (paper := paper_of(claim))]
+    claims = claims_of_papers(spec.claims)
     findings: list[list[At]] = [[] for _ in claims]
     by_tick: dict[str, Mapping[str, Any]] = {}
     try:
@@ -171,7 +123,7 @@ def kept_rows(name: str, spec: Spec, directory: Path) -> list[Row] | None:
         return None
     if kept["spec"] != json.loads(json.dumps(spec_to_dict(spec))):
         return None
-    claims = [(claim, paper) for claim in spec.claims if claim.compare and (paper := paper_of(claim))]
+    claims = claims_of_papers(spec.claims)
     return [
         Row(paper, name, claim, tuple(At(point, ours) for point, ours in row["at"]), problem=row["problem"])
         for (claim, paper), row in zip(claims, kept["rows"], strict=True)
@@ -204,7 +156,7 @@ def _lab(document: Mapping[str, Any] | None, claim: Claim) -> Iterator[At]:
     """Yield what a document says of a claim that has not been changed since."""
     for entry in () if document is None else document["claims"]:
         compare = entry.get("compare")
-        same = compare is not None and claim.compare is not None and compared(compare) == _compared(claim)
+        same = compare is not None and claim.compare is not None and compared(compare) == claimed(claim)
         if not same or entry["text"].strip() != claim.text.strip() or not entry["ours"]:
             continue
         if isinstance(entry["ours"], Mapping):
@@ -217,7 +169,8 @@ def _lab(document: Mapping[str, Any] | None, claim: Claim) -> Iterator[At]:
             )
 
 
-def _compared(claim: Claim) -> str:
+def claimed(claim: Claim) -> str:
+    """Return `caps / rps, mean completion time of short flows, claimed at most 1`, of a claim that is compared."""
     terms = claim.compare
     assert terms is not None
     bounds = {
@@ -246,76 +199,3 @@ def summary(findings: Sequence[At], problem: str = "") -> Summary:
     if "seen" in verdicts:
         return "in part"
     return "not" if "not seen" in verdicts else "open"
-
-
-def markdown(rows: Iterable[Row], notes: Notes, *, quick: bool) -> str:
-    """Return docs/evidence.md."""
-    rows = list(rows)
-    lines = [
-        "# Evidence: the papers' figures and ours",
-        "",
-        f"Written by `./capstan evidence{' --quick' if quick else ''}`: every claim of every preset, simulated with "
-        "the preset's own settings and seed (what was scaled, the preset's description says; with more repeats where a "
-        f"scheme has fewer than {FLOWS_FOR_P99} flows, up to {MOST_REPEATS}), and what `./capstan run` "
-        "found on switches where its result is kept in `results/`. Ours is the ratio of both schemes with its 95 % "
-        "interval, at every point of a sweep. *Holds*: the whole interval is within what the paper says, at all "
-        "points; *in part*: at some; *not*: at none, and outside at some; *open*: intervals decide nothing; *no "
-        "figure*: too few flows for it.",
-        "",
-        _counts(rows),
-    ]
-    for paper, title in PAPERS.items():
-        mine = [row for row in rows if row.paper == paper]
-        others = [claim for claim in notes.elsewhere if claim.paper == paper]
-        if mine or others:
-            lines += ["", f"## {title}", ""]
-        if mine:
-            lines += [
-                "| figure, preset | the paper says | compared | in simulation | on switches | why |",
-                "|---|---|---|---|---|---|",
-                *(_line(row, notes) for row in mine),
-            ]
-        if others:
-            lines += [
-                "",
-                "Not compared by a preset:",
-                "",
-                "| figure | the paper says | where it is, or why it is not |",
-            ]
-            lines += [
-                "|---|---|---|",
-                *(f"| {claim.figure} | {claim.says} | {claim.where} |" for claim in others),
-            ]
-    return "\n".join(lines) + "\n"
-
-
-def _counts(rows: Sequence[Row]) -> str:
-    sums = [summary(row.simulated, row.problem) for row in rows]
-    shown = ", ".join(f"{sums.count(word)} {word}" for word in dict.fromkeys(sorted(sums)))
-    return f"In simulation, of {len(rows)} claims: {shown}."
-
-
-def _line(row: Row, notes: Notes) -> str:
-    holds = summary(row.simulated, row.problem) == "holds"
-    why = row.problem or ("" if holds else notes.why(row.preset, row.claim.figure))
-    cells = (
-        f"{row.claim.figure}, `{row.preset}`",
-        row.claim.text.strip(),
-        _compared(row.claim),
-        _cell(row.simulated, row.problem),
-        _cell(row.on_switches, ""),
-        why,
-    )
-    return "| " + " | ".join(cell.replace("|", "/").replace("\n", " ") for cell in cells) + " |"
-
-
-def _cell(findings: Sequence[At], problem: str) -> str:
-    word = summary(findings, problem)
-    figures = "; ".join(_figure(point) for point in findings if point.finding["ratio"] is not None)
-    return f"*{word}*" + (f": {figures}" if figures else "")
-
-
-def _figure(point: At) -> str:
-    ratio, span = point.finding["ratio"], point.finding["interval"]
-    interval = "" if span is None else f" [{span[0]:.2f}, {span[1]:.2f}]"
-    return f"{point.point}: {ratio:.2f}{interval}" if point.point else f"{ratio:.2f}{interval}"

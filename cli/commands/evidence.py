@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, get_args
 
@@ -10,18 +11,19 @@ import click
 from cli.console import progress, results
 from cli.specs import load_spec
 from experiments.spec.check import preset_names
+from experiments.spec.spec import Spec
 from simulation.evidence import (
     Paper,
     Row,
+    claims_of_papers,
     kept_rows,
-    markdown,
-    paper_of,
-    read_notes,
     simulate_claims,
     wanted,
     with_switches,
     write_rows,
 )
+from simulation.evidence_document import Document, Entry, entries_of, markdown, read_document
+from simulation.evidence_notes import read_notes
 
 DOCUMENT: Final = Path("docs/evidence.md")
 KEPT: Final = "evidence"
@@ -30,11 +32,18 @@ KEPT: Final = "evidence"
 
 @click.command(
     "evidence",
-    epilog="Examples:  ./capstan evidence    ./capstan evidence --paper caps --quick --output caps.md",
+    epilog="Examples:  ./capstan evidence    ./capstan evidence --paper caps --quick --output caps.md    "
+    "./capstan evidence --merge --preset tr-fig9",
 )
 @click.option("--paper", "papers", multiple=True, type=click.Choice(get_args(Paper)), help="Repeatable.")
 @click.option("--preset", "presets", multiple=True, help="Only the claims of this preset; repeatable.")
 @click.option("--kept", is_flag=True, help="Reuse kept results of specs that have not changed.")
+@click.option(
+    "--merge",
+    is_flag=True,
+    help="Simulate only what --paper and --preset name; other rows stay as OUTPUT has them, with reasons as they are "
+    "now.",
+)
 @click.option("--quick", is_flag=True, help="Two repeats at most: wider intervals, sooner.")
 @click.option(
     "--results",
@@ -51,6 +60,7 @@ def evidence_command(
     papers: tuple[Paper, ...],
     presets: tuple[str, ...],
     kept: bool,
+    merge: bool,
     quick: bool,
     directory: Path,
     output: Path,
@@ -60,23 +70,43 @@ def evidence_command(
     No root, no switches. Takes some minutes of processor time.
     """
     notes = read_notes()
-    rows: list[Row] = []
+    document = (
+        read_document(output.read_text(encoding="utf-8")) if merge and output.exists() else Document({})
+    )
+    entries: list[Entry] = []
+    simulated: set[str] = set()
+    missing: set[str] = set()
     with progress.status("simulating") as status:
-        for name in presets or preset_names():
+        for name in dict.fromkeys([*preset_names(), *presets]) if merge else presets or preset_names():
             spec = load_spec(name).spec
-            mine = {paper_of(claim) for claim in spec.claims} - {None}
-            if not mine or (papers and not mine & set(papers)):
+            claims = claims_of_papers(spec.claims)
+            of_papers = not papers or any(paper in papers for _, paper in claims)
+            if not claims or not (merge or of_papers):
                 continue
 
             def show(point: str, name: str = name) -> None:
                 status.update(f"simulating {name}{f', {point}' if point else ''}")
 
-            spec = wanted(spec, quick=quick)
-            evidence_rows = kept_rows(name, spec, directory / KEPT) if kept else None
-            if evidence_rows is None:
-                evidence_rows = simulate_claims(name, spec, show)
-                write_rows(evidence_rows, name, spec, directory / KEPT)
-            rows += evidence_rows
-    rows = [row for row in with_switches(rows, directory) if not papers or row.paper in papers]
-    output.write_text(markdown(rows, notes, quick=quick), encoding="utf-8")
-    results.print(f"{len(rows)} claims in {output}", markup=False, soft_wrap=True)
+            named = name in presets if presets else bool(papers) or not merge
+            fresh = None
+            if named and of_papers:
+                simulated.add(name)
+                fresh = _simulated(name, wanted(spec, quick=quick), directory, kept=kept, show=show)
+            mine = entries_of(name, spec.claims, fresh, document)
+            if len(mine) < len(claims):
+                missing.add(name)
+            entries += [entry for entry in mine if merge or not papers or entry.row.paper in papers]
+    text = markdown(entries, notes, quick=quick, earlier=document.earlier - simulated, missing=missing)
+    output.write_text(text, encoding="utf-8")
+    results.print(f"{len(entries)} claims in {output}", markup=False, soft_wrap=True)
+
+
+def _simulated(
+    name: str, spec: Spec, directory: Path, *, kept: bool, show: Callable[[str], None]
+) -> list[Row]:
+    """Return a preset's rows, simulated or kept, with what was found on switches."""
+    rows = kept_rows(name, spec, directory / KEPT) if kept else None
+    if rows is None:
+        rows = simulate_claims(name, spec, show)
+        write_rows(rows, name, spec, directory / KEPT)
+    return with_switches(rows, directory)

@@ -17,21 +17,19 @@ from simulation.evidence import (
     MOST_REPEATS,
     PAPERS,
     At,
-    EvidenceError,
-    Notes,
-    Reason,
     Row,
+    claims_of_papers,
     kept_rows,
-    markdown,
     newest_run,
     paper_of,
-    read_notes,
     simulate_claims,
     summary,
     wanted,
     with_switches,
     write_rows,
 )
+from simulation.evidence_document import Entry, entries_of, markdown, read_document
+from simulation.evidence_notes import Elsewhere, EvidenceError, Notes, Reason, read_notes
 from simulation.experiment import simulate_document
 
 CLAIM = Claim(
@@ -89,7 +87,8 @@ def test_a_preset_is_simulated_kept_and_written(tmp_path: Path) -> None:
     assert _plain(kept_rows("small", spec, tmp_path)) == _plain(rows)
     assert kept_rows("small", replace(spec, seed=7), tmp_path) is None, "another spec"
     assert kept_rows("other", spec, tmp_path) is None
-    text = markdown(rows, Notes(reasons=(Reason("small", "Fig. 1", "few flows"),)), quick=False)
+    reasons = (Reason("small", "few flows", figure="Fig. 1"),)
+    text = markdown(map(Entry, rows), Notes(reasons=reasons), quick=False)
     (line,) = [line for line in text.splitlines() if line.startswith("| Fig. 1")]
     assert f"{row.simulated[0].finding['ratio']:.2f}" in line
     expected = "" if "*holds*" in line else "few flows"
@@ -119,7 +118,7 @@ def test_a_claim_over_two_points_is_a_row_with_a_single_figure() -> None:
     (only,) = across.simulated
     assert only.point == ""
     assert only.finding["ratio"] > 0
-    text = markdown([each, across], Notes(), quick=False)
+    text = markdown([Entry(each), Entry(across)], Notes(), quick=False)
     assert "ecmp at 1 / ecmp at 2, mean completion time of short flows, claimed at most 10" in text
 
 
@@ -128,7 +127,7 @@ def test_what_cannot_be_simulated_is_a_row_that_says_why() -> None:
     compare = Comparison("short-mean", "tpfs", "ecmp", at_most=1)
     (row,) = simulate_claims("small", replace(spec, claims=(replace(CLAIM, compare=compare),)))
     assert "keep_learnt" in row.problem
-    assert "*not simulated*" in markdown([row], Notes(), quick=False)
+    assert "*not simulated*" in markdown([Entry(row)], Notes(), quick=False)
 
 
 def test_runs_on_switches_stand_beside_simulated_ones_and_simulations_do_not(tmp_path: Path) -> None:
@@ -152,3 +151,76 @@ def test_notes_are_read_strictly(tmp_path: Path) -> None:
     wrong.write_text('{"elsewhere": [{"paper": "tcp"}]}', encoding="utf-8")
     with pytest.raises(EvidenceError, match="figure"):
         read_notes(wrong)
+
+
+def test_the_reason_that_names_a_claim_most_narrowly_is_its_reason() -> None:
+    notes = Notes(
+        reasons=(
+            Reason("small", "any"),
+            Reason("small", "of the figure", figure="Fig. 1"),
+            Reason("small", "of the pair", figure="Fig. 1", scheme="caps", against="rps"),
+            Reason("small", "of the measure", measure="long-mean"),
+            Reason("other", "of another preset", figure="Fig. 1", scheme="caps", against="ecmp"),
+        )
+    )
+    assert notes.why("small", CLAIM) == "of the figure"
+    assert (
+        notes.why("small", replace(CLAIM, compare=Comparison("short-mean", "caps", "rps"))) == "of the pair"
+    )
+    assert notes.why("small", replace(CLAIM, figure="Fig. 2")) == "any"
+    assert notes.why("demo", CLAIM) == ""
+
+
+def test_rows_of_a_document_stay_as_they_are_where_nothing_is_simulated() -> None:
+    claims = (CLAIM, CLAIM_OF_RPS, replace(CLAIM, text="Another | claim", figure="Fig. 2"))
+    first = [
+        Row("caps", "small", claims[0], (at("seen", 0.25),), (at("open", 0.75),)),
+        Row("caps", "small", claims[1], (at("not seen", 1.5),)),
+    ]
+    notes = Notes((Elsewhere("tr", "Fig. 6", "A model", "`capstan model`"),), (Reason("small", "before"),))
+    text = markdown(map(Entry, first), notes, quick=False, earlier=("small", "demo"), missing=("small",))
+    document = read_document(text)
+    assert document.earlier == {"small", "demo"}
+    entries = entries_of("small", claims, None, document)
+    assert [entry.row.claim for entry in entries] == list(claims[:2])
+    again = markdown(entries, notes, quick=False, earlier=document.earlier, missing=("small",))
+    assert again == text
+    renewed = markdown(entries, Notes(notes.elsewhere, (Reason("small", "after"),)), quick=False)
+    assert "| *open*: 0.75 |  |" in renewed, "what holds needs no reason"
+    assert "| *not*: 1.50 | *not run* | after |" in renewed
+    assert "of 2 claims: 1 holds, 1 not." in renewed
+    fresh = entries_of("small", claims, [Row("caps", "small", claims[2], (at("seen"),))], document)
+    (row,) = read_document(markdown(fresh, notes, quick=False)).rows.values()
+    assert row.word == "holds"
+
+
+def test_a_claim_that_has_been_changed_has_no_row_in_a_document() -> None:
+    document = read_document(
+        markdown([Entry(Row("caps", "small", CLAIM, (at("seen"),)))], Notes(), quick=False)
+    )
+    stricter = replace(CLAIM, compare=Comparison("short-mean", "caps", "ecmp", at_most=0.5))
+    assert document.row_of("small", CLAIM) is not None
+    assert document.row_of("small", stricter) is None
+    assert entries_of("small", (stricter,), None, document) == []
+
+
+def test_every_reason_is_about_a_claim_and_every_claim_of_the_document_that_does_not_hold_has_one() -> None:
+    notes, document = read_notes(), read_document(Path("docs/evidence.md").read_text(encoding="utf-8"))
+    claims = {name: claims_of_papers(load_spec(name).spec.claims) for name in preset_names()}
+    for reason in notes.reasons:
+        about = [
+            claim for claim, _ in claims[reason.preset] if reason.narrowness(reason.preset, claim) is not None
+        ]
+        assert about, reason
+    entries = [
+        entry
+        for name, of_preset in claims.items()
+        for entry in entries_of(name, [claim for claim, _ in of_preset], None, document)
+    ]
+    assert len(entries) == len(document.rows), "rows of claims that no preset has"
+    without = [
+        f"{entry.row.preset}: {entry.row.claim.text}"
+        for entry in entries
+        if entry.word != "holds" and not notes.why(entry.row.preset, entry.row.claim)
+    ]
+    assert without == []

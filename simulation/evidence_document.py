@@ -1,0 +1,181 @@
+"""docs/evidence.md: written from rows, and read back so that a part of them can be simulated anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from experiments.results.statistics import FLOWS_FOR_P99
+from experiments.spec.spec import Claim
+from simulation.evidence import (
+    MOST_REPEATS,
+    PAPERS,
+    At,
+    Row,
+    Summary,
+    claimed,
+    claims_of_papers,
+    summary,
+)
+from simulation.evidence_notes import Notes
+
+_EARLIER: Final = " are of an earlier run, with the presets' own repeats."
+_NAMES: Final = re.compile(r"`([^`]+)`")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A row as a document has it: its cells for simulation and for switches."""
+
+    simulated: str
+    on_switches: str
+
+    @property
+    def word(self) -> str:
+        """Return what the simulation came to."""
+        return self.simulated.removeprefix("*").partition("*")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a document says. earlier: presets whose rows it marks as those of an earlier run."""
+
+    rows: Mapping[tuple[str, str, str], Written]
+    earlier: frozenset[str] = frozenset()
+
+    def row_of(self, preset: str, claim: Claim) -> Written | None:
+        """Return the row of a claim that has not been changed since; None: there is none."""
+        return self.rows.get(_key(preset, claim))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row to write: simulated now, or as a document had it."""
+
+    row: Row
+    written: Written | None = None
+
+    @property
+    def word(self) -> Summary | str:
+        """Return what the simulation came to."""
+        if self.written is not None:
+            return self.written.word
+        return summary(self.row.simulated, self.row.problem)
+
+
+def read_document(text: str) -> Document:
+    """Return what `markdown` has written."""
+    rows: dict[tuple[str, str, str], Written] = {}
+    earlier: set[str] = set()
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+        if len(cells) >= 5 and line.startswith("| ") and cells[3].startswith("*"):
+            rows[cells[0], cells[1], cells[2]] = Written(cells[3], cells[4])
+        elif line.endswith(_EARLIER):
+            earlier |= set(_NAMES.findall(line))
+    return Document(rows, frozenset(earlier))
+
+
+def entries_of(
+    name: str, claims: Iterable[Claim], fresh: Sequence[Row] | None, document: Document
+) -> list[Entry]:
+    """Return what to write of a preset: its *fresh* rows, or (None) those of its claims that the document has."""
+    if fresh is not None:
+        return [Entry(row) for row in fresh]
+    return [
+        Entry(Row(paper, name, claim, ()), written)
+        for claim, paper in claims_of_papers(claims)
+        if (written := document.row_of(name, claim)) is not None
+    ]
+
+
+def markdown(
+    entries: Iterable[Entry],
+    notes: Notes,
+    *,
+    quick: bool,
+    earlier: Iterable[str] = (),
+    missing: Iterable[str] = (),
+) -> str:
+    """Return docs/evidence.md. earlier: presets whose rows are of an earlier run; missing: those without rows."""
+    entries = list(entries)
+    lines = [
+        "# Evidence: the papers' figures and ours",
+        "",
+        f"Written by `./capstan evidence{' --quick' if quick else ''}`: every claim of every preset, simulated with "
+        "the preset's own settings and seed (what was scaled, the preset's description says; with more repeats where a "
+        f"scheme has fewer than {FLOWS_FOR_P99} flows, up to {MOST_REPEATS}), and what `./capstan run` "
+        "found on switches where its result is kept in `results/`. Ours is the ratio of both schemes with its 95 % "
+        "interval, at every point of a sweep. *Holds*: the whole interval is within what the paper says, at all "
+        "points; *in part*: at some; *not*: at none, and outside at some; *open*: intervals decide nothing; *no "
+        "figure*: too few flows for it.",
+        "",
+        _counts(entries),
+    ]
+    if earlier := sorted(earlier):
+        lines += ["", f"Rows of {_listed(earlier)}{_EARLIER}"]
+    if missing := sorted(missing):
+        lines += ["", f"Not simulated yet, or not all of its claims: {_listed(missing)}."]
+    for paper, title in PAPERS.items():
+        mine = [entry for entry in entries if entry.row.paper == paper]
+        others = [figure for figure in notes.elsewhere if figure.paper == paper]
+        if mine or others:
+            lines += ["", f"## {title}"]
+        if mine:
+            lines += [
+                "",
+                "| figure, preset | the paper says | compared | in simulation | on switches | why |",
+                "|---|---|---|---|---|---|",
+                *(_line(entry, notes) for entry in mine),
+            ]
+        if others:
+            lines += [
+                "",
+                "Not compared by a preset:",
+                "",
+                "| figure | the paper says | where it is, or why it is not |",
+                "|---|---|---|",
+                *(f"| {figure.figure} | {figure.says} | {figure.where} |" for figure in others),
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _counts(entries: Sequence[Entry]) -> str:
+    words = [entry.word for entry in entries]
+    shown = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(sorted(words)))
+    return f"In simulation, of {len(entries)} claims: {shown}."
+
+
+def _line(entry: Entry, notes: Notes) -> str:
+    row = entry.row
+    why = row.problem or ("" if entry.word == "holds" else notes.why(row.preset, row.claim))
+    ours = entry.written or Written(_cell(row.simulated, row.problem), _cell(row.on_switches, ""))
+    cells = (*_key(row.preset, row.claim), ours.simulated, ours.on_switches, _plain(why))
+    return "| " + " | ".join(cells) + " |"
+
+
+def _key(preset: str, claim: Claim) -> tuple[str, str, str]:
+    text = _plain(claim.text.strip())
+    return _plain(f"{claim.figure}, `{preset}`"), text, _plain(claimed(claim))
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "/").replace("\n", " ")
+
+
+def _cell(findings: Sequence[At], problem: str) -> str:
+    word = summary(findings, problem)
+    figures = "; ".join(_figure(point) for point in findings if point.finding["ratio"] is not None)
+    return _plain(f"*{word}*" + (f": {figures}" if figures else ""))
+
+
+def _figure(point: At) -> str:
+    ratio, span = point.finding["ratio"], point.finding["interval"]
+    interval = "" if span is None else f" [{span[0]:.2f}, {span[1]:.2f}]"
+    return f"{point.point}: {ratio:.2f}{interval}" if point.point else f"{ratio:.2f}{interval}"

@@ -25,7 +25,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from capstan_client.errors import CapstanError
 from protocol.underlay import PRIORITIES
@@ -47,6 +47,9 @@ OVSDB_PORT: Final = 6640
 
 
 LONGEST_DELAY_US: Final = 10_000_000
+MOST_RATE_BPS: Final = 10**13
+"""Of a port: a rate above is taken for none. What is computed from rates stays within 64 bits."""
+MOST_COUNT: Final = 1 << 64
 
 
 class QueuesError(CapstanError, ValueError):
@@ -148,8 +151,14 @@ class Applied:
         try:
             number, buffer_packets, rate_bps, problem, most_bps, delay_us = json.loads(text)
             limit = PortLimit(None if most_bps is None else int(most_bps), int(delay_us))
-            return cls(int(number), int(buffer_packets), int(rate_bps), str(problem), limit)
-        except (ValueError, TypeError):
+            return cls(
+                _count(number, PRIORITIES),
+                _count(buffer_packets, MOST_COUNT),
+                _count(rate_bps, MOST_RATE_BPS),
+                str(problem),
+                limit,
+            )
+        except _UNREADABLE:
             return None
 
 
@@ -186,8 +195,20 @@ def counters_from_text(text: str) -> dict[str, tuple[QueueCounters, ...]]:
     """Return by port and queue; nothing for what no writer of ours wrote."""
     try:
         return {
-            str(name): tuple(QueueCounters(*(int(value) for value in row)) for row in rows)
+            str(name): tuple(QueueCounters(*(_count(value, MOST_COUNT) for value in row)) for row in rows)
             for name, rows in json.loads(text).items()
         }
-    except (ValueError, TypeError, AttributeError):
+    except _UNREADABLE:
         return {}
+
+
+_UNREADABLE: Final = (ValueError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What reading text of anybody's as JSON, and as numbers, raises."""
+
+
+def _count(value: Any, most: int) -> int:
+    """Return a whole number from 0 to *most*. Raises one of `_UNREADABLE`."""
+    number = int(value)
+    if not 0 <= number <= most:
+        raise ValueError(f"{number} is not from 0 to {most}")
+    return number

@@ -17,8 +17,19 @@ DATABASE: Final = "Open_vSwitch"
 MONITOR_ID: Final = "monitor"
 PROBE_S: Final = 5.0
 """A server that is silent for so long is asked for a sign of life, and given up when as long again brings none."""
-MOST_BYTES: Final = 64 << 20
-"""Of one message: far more than any switch's tables."""
+MOST_BYTES: Final = 16 << 20
+"""Of one message: twice the tables of a switch with 4096 ports, eight queues each."""
+MOST_ROWS: Final = 65_536
+"""Of all tables together; such a switch has 45 056."""
+ROW_BYTES: Final = 256
+"""What a row takes of memory besides its values, about."""
+VALUE_BYTES: Final = 64
+"""The same of a value besides its text."""
+MOST_KEPT_BYTES: Final = 64 << 20
+"""Of the tables of one server, in memory."""
+SHARE_BYTES: Final = 4 << 20
+INTEGERS: Final = range(-(1 << 63), 1 << 63)
+"""RFC 7047, section 3.1: an <integer> has 64 bits."""
 
 Row = dict[str, Any]
 """A row's columns: maps as dict, sets as tuple, UUIDs as text, atoms as they are."""
@@ -45,13 +56,39 @@ class Done:
     error: str
 
 
+@dataclass(slots=True)
+class TableRoom:
+    """Of all servers: bytes of the tables that are kept of them, and how many there may be."""
+
+    most: int = 256 << 20
+    taken: int = 0
+
+    def take(self, count: int, own: int) -> None:
+        """Count *count* bytes more of a server that has *own* then. Raises OvsdbError if it has to do without.
+
+        Above half of the room a server has `SHARE_BYTES`: what little others need is there.
+        """
+        self.taken += count
+        if own > MOST_KEPT_BYTES:
+            raise OvsdbError(f"its tables take more than {MOST_KEPT_BYTES >> 20} MiB")
+        if count > 0 and (self.taken > self.most or (self.taken > self.most // 2 and own > SHARE_BYTES)):
+            raise OvsdbError(f"the tables of all switches together take more than {self.most >> 20} MiB")
+
+
 class OvsdbSession:
     """Sans-I/O: `receive` what arrived, send what `data_to_send` gives. ``tables`` is complete from the first Changed.
 
-    columns: by table, what to keep up with. now: seconds of a monotonic clock.
+    columns: by table, what to keep up with. now: seconds of a monotonic clock. room: of all servers' tables.
     """
 
-    def __init__(self, columns: Mapping[str, Sequence[str]], now: float) -> None:
+    def __init__(
+        self, columns: Mapping[str, Sequence[str]], now: float, room: TableRoom | None = None
+    ) -> None:
+        self._columns: Final = {name: frozenset(names) for name, names in columns.items()}
+        self._room: Final = TableRoom() if room is None else room
+        self._sizes: dict[tuple[str, str], int] = {}
+        """Bytes of each row, by table and UUID."""
+        self._kept_bytes = 0
         self.tables: Tables = {name: {} for name in columns}
         self.known = False
         """Whether the tables have come."""
@@ -90,6 +127,12 @@ class OvsdbSession:
         self._probed = True
         self._request("echo", [], "echo")
 
+    def close(self) -> None:
+        """Give back the room of the tables: the connection is no more."""
+        self._room.taken -= self._kept_bytes
+        self._kept_bytes = 0
+        self._sizes.clear()
+
     def receive(self, data: bytes, now: float) -> list[Changed | Done]:
         """Return what the arrived bytes mean. Raises OvsdbError: the connection is of no use any more."""
         self._received_at, self._probed = now, False
@@ -114,7 +157,7 @@ class OvsdbSession:
             text = self._arrived[:end]
             del self._arrived[:end]
             try:
-                messages.append(json.loads(text))
+                messages.append(json.loads(text, parse_constant=_no_number))
             except RecursionError:
                 raise OvsdbError("a message that is nested too deeply") from None
             except ValueError:  # UnicodeDecodeError is one
@@ -143,13 +186,27 @@ class OvsdbSession:
 
     def _update(self, updates: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
         for table, rows in updates.items():
+            kept = self.tables[table]
             for uuid, change in rows.items():
                 if "new" in change:
-                    self.tables[table].setdefault(uuid, {}).update(
-                        {name: plain_value(value) for name, value in change["new"].items()}
-                    )
+                    row = kept.setdefault(uuid, {})
+                    row.update({name: plain_value(value) for name, value in change["new"].items()})
+                    if row.keys() != self._columns[table]:
+                        raise OvsdbError(f"a row of table {table} has not the columns that were asked for")
+                    self._count((table, uuid), ROW_BYTES + sum(map(_size, row.values())))
                 else:
-                    self.tables[table].pop(uuid, None)
+                    kept.pop(uuid, None)
+                    self._count((table, uuid), 0)
+
+    def _count(self, row: tuple[str, str], size: int) -> None:
+        """Count the bytes of a row that is another now; 0: it is gone. Raises OvsdbError for one too many."""
+        grown = size - self._sizes.pop(row, 0)
+        if size:
+            self._sizes[row] = size
+        if len(self._sizes) > MOST_ROWS:
+            raise OvsdbError(f"its tables have more than {MOST_ROWS} rows")
+        self._kept_bytes += grown
+        self._room.take(grown, self._kept_bytes)
 
     def _request(self, method: str, params: list[Any], number: int | str) -> None:
         self._send({"method": method, "params": params, "id": number})
@@ -159,8 +216,10 @@ class OvsdbSession:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value of RFC 7047, section 5.1, as plain data."""
+    """Return a value of RFC 7047, section 5.1, as plain data. Raises ValueError for a number that it does not know."""
     if not isinstance(value, list):
+        if isinstance(value, int) and value not in INTEGERS:
+            raise ValueError("an integer of more than 64 bits")
         return value
     kind, content = value
     if kind == "map":
@@ -168,6 +227,19 @@ def plain_value(value: Any) -> Any:
     if kind == "set":
         return tuple(plain_value(item) for item in content)
     return content  # a uuid
+
+
+def _size(value: Any) -> int:
+    """Return about how many bytes of memory a plain value takes."""
+    if isinstance(value, dict):
+        return VALUE_BYTES + sum(_size(key) + _size(item) for key, item in value.items())
+    if isinstance(value, tuple | list):
+        return VALUE_BYTES + sum(map(_size, value))
+    return VALUE_BYTES + (len(value) if isinstance(value, str) else 0)
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number of JSON")
 
 
 def _outcome(message: Mapping[str, Any]) -> str:

@@ -14,9 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final, Literal
 
-from ovsdb.port_queues import APPLIED, ASKED_KEYS, NO_LIMIT, WRITER, Applied, PortLimit, PortQueues
+from ovsdb.port_queues import (
+    APPLIED,
+    ASKED_KEYS,
+    MOST_RATE_BPS,
+    NO_LIMIT,
+    WRITER,
+    Applied,
+    PortLimit,
+    PortQueues,
+)
 from ovsdb.session import Row, Tables, delete_keys, map_of, set_keys
 
 COLUMNS: Final = {
@@ -31,6 +41,8 @@ OWNER: Final = "capstan-owner"
 """Key of `external_ids` that marks rows of QoS and Queue which this controller has made."""
 OWN_RATE_BPS: Final = 12_000
 """The least that Open vSwitch gives a class of its HTB tree: what a lower queue may send beside higher ones."""
+MOST_PORTS: Final = 4096
+"""Of a switch, as by OpenFlow; the others of its database are left alone."""
 
 By = Literal["writer", "openvswitch", "none"]
 
@@ -91,7 +103,7 @@ def plan(
     datapath = str(bridge["datapath_type"] or "system")
     ports: list[PortState] = []
     operations: list[Mapping[str, Any]] = []
-    for uuid, port, interface in _ports(tables, bridge):
+    for uuid, port, interface in islice(_ports(tables, bridge), MOST_PORTS):
         limit = (limits or {}).get(_number(interface["ofport"]), NO_LIMIT)
         state, changes = _port(tables, datapath, uuid, port, interface, replace(wanted, limit=limit))
         ports.append(state)
@@ -102,7 +114,7 @@ def plan(
 def _ports(tables: Tables, bridge: Row) -> Iterator[tuple[str, Row, Row]]:
     """Yield the ports that frames leave by, in order of their OpenFlow numbers: UUID, row, row of the interface."""
     ports = []
-    for uuid in _several(bridge["ports"]):
+    for uuid in dict.fromkeys(_several(bridge["ports"])):
         port = tables["Port"].get(uuid)
         interfaces = [tables["Interface"].get(uuid) for uuid in _several(port["interfaces"])] if port else []
         if port is None or len(interfaces) != 1 or interfaces[0] is None:
@@ -122,7 +134,7 @@ def _port(
     name, number, rate = (
         str(port["name"]),
         max(0, _number(interface["ofport"])),
-        _number(interface["link_speed"]),
+        _rate(interface["link_speed"]),
     )
     ours = qos is not None and OWNER in qos["external_ids"]
     if wanted.limit != NO_LIMIT:
@@ -254,6 +266,12 @@ def _update_qos(uuid: str, value: list[Any]) -> dict[str, Any]:
 def _several(value: Any) -> tuple[str, ...]:
     """Return a column that holds one UUID or a set of them."""
     return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _rate(value: Any) -> int:
+    """Return a column that holds a rate in bit/s; -1 for nothing, and for what no link has."""
+    rate = _number(value)
+    return rate if rate <= MOST_RATE_BPS else -1
 
 
 def _number(value: Any, base: int = 10) -> int:

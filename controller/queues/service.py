@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from controller.fabric.graph import PortRef
@@ -37,6 +38,8 @@ LOST_S: Final = 1.0
 """A question that has no answer by then is asked anew."""
 COUNTED: Final = frozenset({"Open_vSwitch"})
 """The table that questions for counters and their answers stand in, several times a second; no plan depends on it."""
+LONGEST_NUMBER: Final = 20
+"""Digits of the number of a question for counters."""
 CONNECT_S: Final = 3.0
 """A switch whose database does not answer for so long is not waited for any more."""
 
@@ -336,7 +339,7 @@ class QueueService:
         with self._changed:
             switch = self._switches.get(dpid)
             if switch is not None and switch.tables is not None:
-                for uuid in switch.tables["Open_vSwitch"]:
+                for uuid in islice(switch.tables["Open_vSwitch"], 1):  # there is one, in a real database
                     self._watcher.transact(
                         _key(dpid), set_keys("Open_vSwitch", uuid, "external_ids", {ASKED: str(number)})
                     )
@@ -344,7 +347,8 @@ class QueueService:
     def _read_counters(self, switch: _Switch, tables: Tables) -> None:
         for row in tables["Open_vSwitch"].values():
             ids = row["external_ids"]
-            answered = int(text) if (text := ids.get(ANSWERED, "")).isdecimal() else 0
+            text = ids.get(ANSWERED, "")
+            answered = int(text) if text.isdecimal() and len(text) <= LONGEST_NUMBER else 0
             if self._first_ask < answered <= self._asks and answered > switch.answered:
                 switch.answered, switch.counted_at = answered, time.monotonic()
                 switch.counters = counters_from_text(ids.get(COUNTERS, ""))

@@ -329,6 +329,9 @@ class ControlPlane:
             self._plan.mode_changed(change.leaf)
 
     def _send_probes(self, out: Outcome, now: float) -> None:
+        if self._discovery.is_joining:
+            self._clear_stale = True
+            self._plan.mark(now + GROWTH_DELAY_S)
         senders, events = self._discovery.due(now)
         out.packet_outs += [PacketOut(*ref, encode_lldp(ref, now, self._key)) for ref in senders]
         out.events += events

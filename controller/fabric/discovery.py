@@ -18,12 +18,16 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
+from controller.fabric.came_up import CameUp
 from controller.fabric.events import LinkDown, LinkDownCause, LinkUp
 from controller.fabric.graph import Link, PortRef, link_between
+from controller.fabric.joining_ports import AT_ONCE, JoiningPorts
+from controller.fabric.port_state import PortState
 from controller.fabric.switch_data import LOCAL_PORT_FIRST, Port
+from controller.fabric.wired_ports import WiredPorts
 
 PERIOD_S: Final = 1.0
 """Between two frames of a link's port."""
@@ -46,34 +50,24 @@ QUIET_S: Final = 0.6
 LinkEvent = LinkUp | LinkDown
 
 
-@dataclass(slots=True)
-class _PortState:
-    port: Port
-    up_since: float = 0.0
-    sent: int = 0
-    next_send: float | None = None
-    """None: the port is down or its switch is not connected."""
-    peer: PortRef | None = None
-    """Sender of the last frame since the port came up."""
-    received_at: float = 0.0
-
-
 class LinkDiscovery:
     """Finds links by LLDP: what is known of ports, and which of them are to send a frame when."""
 
     def __init__(self) -> None:
-        self._ports: dict[PortRef, _PortState] = {}
-        self._by_switch: dict[int, dict[int, _PortState]] = {}
+        self._ports: dict[PortRef, PortState] = {}
+        self._by_switch: dict[int, dict[int, PortState]] = {}
         self._numbers: dict[int, tuple[int, ...]] = {}
         """Of each switch's ports, ascending, until it has others."""
         self._connected: set[int] = set()
-        self._wired: dict[PortRef, PortRef] = {}
+        self._wired = WiredPorts()
         self._up: set[Link] = set()
         self._queue: list[tuple[float, PortRef]] = []
         self._edge_queue: list[tuple[float, PortRef]] = []
         """Of ports that are no link's: their frames come after those that links live by."""
         self._clear_times: dict[int, float] = {}
         """`clear_at` of each switch, until one of its ports changes."""
+        self._came_up = CameUp()
+        self._joining = JoiningPorts()
         self._looked_at = float("-inf")
         """When `due` was last called."""
 
@@ -85,7 +79,7 @@ class LinkDiscovery:
 
     def links_known(self) -> frozenset[Link]:
         """Return all wired links, up or not."""
-        return frozenset(Link(a, b) for a, b in self._wired.items() if a < b)
+        return self._wired.links()
 
     def is_wired(self, ref: PortRef) -> bool:
         """Return whether a port is a link's, up or not."""
@@ -104,19 +98,19 @@ class LinkDiscovery:
 
     def wired_switches(self) -> set[int]:
         """Return the switches that have a port which is a link's, up or not."""
-        return {ref.dpid for ref in self._wired}
+        return self._wired.switches()
 
     def is_wired_switch(self, dpid: int) -> bool:
         """Return whether one of a switch's ports is a link's, up or not."""
-        return any(PortRef(dpid, number) in self._wired for number in self._by_switch.get(dpid, ()))
+        return self._wired.has_switch(dpid)
 
     def count_all_ports(self) -> int:
         """Return how many ports of all switches are known."""
-        return len(self._ports)
+        return len(self._ports) + self._joining.count_all_new()
 
     def count_ports(self, dpid: int) -> int:
         """Return how many ports of a switch are known, 0 if it is not."""
-        return len(self._by_switch.get(dpid, ()))
+        return len(self._by_switch.get(dpid, ())) + self._joining.count_new(dpid)
 
     def neighbours(self, dpid: int) -> set[int]:
         """Return the switches that links which are up join to *dpid*."""
@@ -147,19 +141,18 @@ class LinkDiscovery:
 
     def clear_at(self, dpid: int) -> float:
         """Return when `is_clear` holds at the latest (as far as is known now)."""
+        if dpid in self._joining:
+            return max(self._looked_at, self._joining.since_of(dpid)) + QUIET_S
         if dpid not in self._clear_times:
-            self._clear_times[dpid] = self._latest_quiet(dpid)
+            last = self._came_up.last(dpid, self._came_up_alone)
+            self._clear_times[dpid] = float("-inf") if last is None else last + QUIET_S
         return self._clear_times[dpid]
 
-    def _latest_quiet(self, dpid: int) -> float:
-        return max(
-            (
-                state.up_since + QUIET_S
-                for number, state in self._by_switch.get(dpid, {}).items()
-                if state.next_send is not None and not self._in_link(PortRef(dpid, number))
-            ),
-            default=float("-inf"),
-        )
+    def _came_up_alone(self, ref: PortRef, since: float) -> bool:
+        """Return whether a port came up then, and is half of no link since."""
+        state = self._ports.get(ref)
+        came_up = state is not None and state.next_send is not None and state.up_since == since
+        return came_up and not self._in_link(ref)
 
     def _in_link(self, ref: PortRef) -> bool:
         peer = self._wired.get(ref)
@@ -168,7 +161,8 @@ class LinkDiscovery:
     # What happens
 
     def switch_connected(self, dpid: int, ports: Sequence[Port], now: float) -> list[LinkEvent]:
-        """Note that a switch is connected. *ports*: all of its ports, as they are now."""
+        """Note that a switch is connected. *ports*: all of its ports, as they are now; `AT_ONCE` of them are taken up
+        now, links' first, the others by `due`."""
         events: list[LinkEvent] = []
         self._connected.add(dpid)
         self._clear_times.pop(dpid, None)
@@ -180,8 +174,26 @@ class LinkDiscovery:
                 events += self._unwire(PortRef(dpid, number), "port down", now)
                 del mine[number], self._ports[PortRef(dpid, number)]
                 self._numbers.pop(dpid, None)
-        for port in current.values():
+        linked = self._wired.numbers(dpid)
+        first = {number: current[number] for number in (linked & current.keys())}
+        first |= islice(((number, port) for number, port in current.items() if number not in linked), AT_ONCE)
+        for port in first.values():
             events += self._set_port(dpid, port, now, fresh=True)
+        waiting = {number: port for number, port in current.items() if number not in first}
+        self._joining.add(dpid, waiting, mine.keys(), now, unlinked=False)
+        return events
+
+    @property
+    def is_joining(self) -> bool:
+        """Return whether ports wait to be taken up, some at each call of `due`."""
+        return bool(self._joining)
+
+    def _join(self, now: float) -> list[LinkEvent]:
+        events: list[LinkEvent] = []
+        for joining in self._joining.take():
+            if not (joining.unlinked and self._in_link(PortRef(joining.dpid, joining.port.number))):
+                since = max(now, joining.since)
+                events += self._set_port(joining.dpid, joining.port, since, fresh=True)
         return events
 
     def listening(self, dpid: int, now: float) -> None:
@@ -190,34 +202,38 @@ class LinkDiscovery:
         Before, it handed us no LLDP. A peer that receives one of their frames answers at once.
         """
         self._clear_times.pop(dpid, None)
-        for number, state in self._by_switch.get(dpid, {}).items():
-            if state.next_send is not None and not self._in_link(PortRef(dpid, number)):
-                state.up_since, state.sent = now, 0
-                self._schedule(PortRef(dpid, number), state, now)
+        known = self._by_switch.get(dpid, {})
+        ports = {number: state.port for number, state in known.items() if state.next_send is not None}
+        ports |= self._joining.ports(dpid)
+        self._joining.add(dpid, ports, known.keys(), now, unlinked=True)
+        if len(ports) <= AT_ONCE:
+            self._join(now)
 
     def switch_disconnected(self, dpid: int) -> None:
         """Note that a switch is gone. Its links stay as they are (see above)."""
         self._connected.discard(dpid)
+        self._joining.drop(dpid)
         self._clear_times.pop(dpid, None)
         for state in self._by_switch.get(dpid, {}).values():
             state.next_send = None
 
     def forget_switch(self, dpid: int, now: float) -> list[LinkEvent]:
-        """Forget all ports and links of a switch that is not connected."""
+        """Forget all ports and links of a switch; one that is connected counts as gone."""
+        self.switch_disconnected(dpid)
         events: list[LinkEvent] = []
         for number in list(self._by_switch.get(dpid, ())):
             events += self._unwire(PortRef(dpid, number), "port down", now)
             del self._ports[PortRef(dpid, number)]
         self._by_switch.pop(dpid, None)
+        self._came_up.forget(dpid)
         self._numbers.pop(dpid, None)
-        self._clear_times.pop(dpid, None)
         return events
 
     def port_changed(self, dpid: int, port: Port, now: float) -> list[LinkEvent]:
         """Take up what a connected switch says of one of its ports. Return what happens to links."""
         if port.number >= LOCAL_PORT_FIRST or dpid not in self._connected:
             return []
-        return self._set_port(dpid, port, now, fresh=False)
+        return self._set_port(dpid, port, now, fresh=self._joining.pop(dpid, port.number) is not None)
 
     def host_found(self, ref: PortRef, now: float) -> list[LinkEvent]:
         """Remove the link at *ref*, where a host is. Return the links that changed."""
@@ -240,7 +256,7 @@ class LinkDiscovery:
             # Half a link: let this end answer now, rather than a period later.
             self._schedule(receiver, state, now)
             return events
-        self._wired[receiver], self._wired[sender] = sender, receiver
+        self._wired.add(receiver, sender)
         link = link_between(receiver, sender)
         if link not in self._up:
             self._up.add(link)
@@ -257,7 +273,7 @@ class LinkDiscovery:
         """
         self._excuse(now)
         ports: list[PortRef] = []
-        events: list[LinkEvent] = []
+        events = self._join(now)
         while len(ports) < MOST_AT_ONCE:
             ref = self._next_due(now)
             if ref is None:
@@ -274,6 +290,8 @@ class LinkDiscovery:
     def deadline(self) -> float | None:
         """Return when `due` wants to be called next, or None."""
         times = [queue[0][0] for queue in self._queues() if self._first_in(queue) is not None]
+        if (since := self._joining.since()) is not None:
+            times.append(since)
         return min(times, default=None)
 
     def _queues(self) -> tuple[list[tuple[float, PortRef]], ...]:
@@ -305,7 +323,7 @@ class LinkDiscovery:
             for state in self._ports.values():
                 state.received_at = min(now, state.received_at + late)
 
-    def _gap(self, ref: PortRef, state: _PortState, now: float) -> tuple[float, bool]:
+    def _gap(self, ref: PortRef, state: PortState, now: float) -> tuple[float, bool]:
         """Return the time until the next frame of *ref*, and whether its peer has been deaf to it for too long."""
         if state.sent <= len(OPENING_S):
             return OPENING_S[state.sent - 1], False
@@ -329,7 +347,7 @@ class LinkDiscovery:
         if state.next_send is not None:
             self._schedule(ref, state, min(state.next_send, when))
 
-    def _schedule(self, ref: PortRef, state: _PortState, when: float) -> None:
+    def _schedule(self, ref: PortRef, state: PortState, when: float) -> None:
         state.next_send = when
         heapq.heappush(self._queue if ref in self._wired else self._edge_queue, (when, ref))
 
@@ -337,7 +355,7 @@ class LinkDiscovery:
         ref = PortRef(dpid, port.number)
         state = self._ports.get(ref)
         if state is None:
-            state = _PortState(port)
+            state = PortState(port)
             self._ports[ref] = self._by_switch.setdefault(dpid, {})[port.number] = state
             self._numbers.pop(dpid, None)
         state.port = port
@@ -349,9 +367,10 @@ class LinkDiscovery:
             state.up_since, state.sent = now, 0
             self._forgive(ref, state, now)
             self._schedule(ref, state, now)
+            self._came_up.note(ref, now)
         return []
 
-    def _forgive(self, ref: PortRef, state: _PortState, now: float) -> None:
+    def _forgive(self, ref: PortRef, state: PortState, now: float) -> None:
         """Start counting silence anew at both ends of *ref*'s link: neither end could send before."""
         state.received_at = now
         peer = self._wired.get(ref)
@@ -373,12 +392,11 @@ class LinkDiscovery:
         self._up.discard(link)
         for end in link:
             self._clear_times.pop(end.dpid, None)
+            self._came_up.note(end, self._ports[end].up_since)
         return [LinkDown(now, *link, cause)]
 
     def _unwire(self, ref: PortRef, cause: LinkDownCause, now: float) -> list[LinkEvent]:
         """Forget that *ref* is a link's port."""
         events = self._link_down(ref, cause, now)
-        peer = self._wired.pop(ref, None)
-        if peer is not None:
-            self._wired.pop(peer, None)
+        self._wired.remove(ref)
         return events

@@ -1,7 +1,7 @@
 """How many packets a switch may send up: what its meters would let through, were they ours.
 
 A switch that has our entries and meters stays below. One that has not, whatever it is, would take the time of all
-others: each packet costs a tenth of a millisecond.
+others: each packet costs a tenth of a millisecond. So do errors and changes of its ports.
 """
 
 from __future__ import annotations

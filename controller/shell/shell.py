@@ -290,6 +290,8 @@ class OpenFlowShell:
                     if signal and signalled:
                         continue  # it came at the same time, and says the same
                     signalled |= signal
+                elif isinstance(event, PortStatus | Refused):
+                    packets += 1.0
                 if connection.introduced is not None and urgent(event):
                     self._handle(connection, event, now)
                 else:

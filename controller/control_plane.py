@@ -144,7 +144,8 @@ class ControlPlane:
         out.events.append(SwitchUp(now, dpid, switch.held is not None))
         out.events += self._discovery.switch_connected(dpid, ports, now)
         if switch.held is not None:
-            out.events += self._hosts.held(dpid, switch.held.hosts, now)
+            numbers, most = (port.number for port in ports), self._isolated.most_held(dpid)
+            out.events += self._learning.held(dpid, numbers, switch.held.hosts, most, now)
             switch.usable_at = now
             out.punts.add(dpid)
             self._plan.mark(now + GROWTH_DELAY_S)

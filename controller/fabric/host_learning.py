@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from controller.fabric.arp import NO_ADDRESS, REQUEST, Arp, is_host_address, is_host_mac
 from controller.fabric.discovery import LinkDiscovery, LinkEvent
 from controller.fabric.events import HostSeen
 from controller.fabric.graph import PortRef
-from controller.fabric.hosts import Host, HostEvent, Hosts
+from controller.fabric.hosts import HOSTS_PER_PORT, Host, HostEvent, Hosts
 from controller.fabric.resolver import Resolver, answer
-from controller.fabric.switch_data import PacketOut
+from controller.fabric.switch_data import HeldHost, PacketOut
 
 ANSWERS: Final = 4096
 """Most answers that wait for the switches' updates."""
@@ -55,6 +55,24 @@ class HostLearning:
         if asks and is_host_address(arp.target_ip):
             frames += self._resolve(arp, place, now)
         return frames, events
+
+    def held(
+        self, dpid: int, ports: Iterable[int], hosts: Iterable[HeldHost], most: int | None, now: float
+    ) -> list[HostEvent]:
+        """Learn hosts from what a switch with these *ports* held when it connected. Return what has changed.
+
+        As little of it is believed as of ARP: addresses that a host can have, at ports that are there, few a port; and
+        *most* hosts in all, unless that is None.
+        """
+        room = Counter(dict.fromkeys(ports, HOSTS_PER_PORT))
+        believed: list[HeldHost] = []
+        for host in hosts:
+            if most is not None and len(believed) >= most:
+                break
+            if room[host.port] > 0 and is_host_address(host.ipv4) and is_host_mac(host.mac):
+                room[host.port] -= 1
+                believed.append(host)
+        return self.hosts.held(dpid, believed, now)
 
     def locate(self, now: float) -> list[PacketOut]:
         """Return ARP requests for registered hosts whose place is unknown, as far as they are due, and the next ones of

@@ -25,6 +25,8 @@ MANY_PORTS: Final = 64
 """An isolated switch with more of them gets no entries and meters for each before a link or a host is there."""
 MOST_ISOLATED_HOSTS: Final = 1024
 """Of all of them together."""
+MOST_HELD_HOSTS: Final = 32_768
+"""Of all of them together, that they held when they connected: after a restart of ours no switch has a link yet."""
 PATIENCE_S: Final = 10.0
 
 
@@ -62,6 +64,13 @@ class IsolatedSwitches:
         if not self.is_isolated(dpid):
             return True
         return sum(map(self._hosts.count_at, self._ports_by_switch())) < MOST_ISOLATED_HOSTS
+
+    def most_held(self, dpid: int) -> int | None:
+        """Return how many hosts a switch may have for what it held when it connected; None: any number."""
+        if not self.is_isolated(dpid):
+            return None
+        left = MOST_HELD_HOSTS - sum(map(self._hosts.count_at, self._ports_by_switch()))
+        return max(0, min(MOST_ISOLATED_HOSTS, left))
 
     def admit(self, dpid: int, ports: int, now: float) -> Verdict:
         """Return whether a switch with so many ports may join."""

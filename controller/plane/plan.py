@@ -123,8 +123,11 @@ class Plan:
             self._discovery.links_up(),
             self._hosts.leaves(),
             frozenset(dpid for dpid, switch in self._switches.items() if switch.usable(now)),
-            # A switch's old state does not know that it should carry others' packets.
-            leaf_transit=not any(switch.held for switch in self._switches.values()),
+            # A switch's old state does not know that it should carry others' packets; one without links carries none.
+            leaf_transit=not any(
+                switch.held is not None and self._discovery.is_wired_switch(dpid)
+                for dpid, switch in self._switches.items()
+            ),
         )
         self._want(wiring)
         if self._failed:

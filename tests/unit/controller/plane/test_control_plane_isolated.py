@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from controller.fabric.arp import BROADCAST_MAC, NO_MAC, REQUEST, Arp
-from controller.fabric.switch_data import Port
+from controller.fabric.events import HostSeen
+from controller.fabric.hosts import HOSTS_PER_PORT
+from controller.fabric.switch_data import Held, HeldHost, Port
 from controller.openflow.cookies import Rule
 from controller.plane import isolated
 from controller.plane.effects import Effects, SwitchForgotten, SwitchTurnedAway
@@ -152,3 +154,59 @@ def test_what_has_no_room_is_refused_before_it_says_what_it_has(fabric: Simulati
     assert [fabric.plane.refusal(dpid, fabric.now) for dpid in known] == [None] * len(known)
     fabric.now += PATIENCE_S
     assert fabric.plane.refusal(FIRST + 4, fabric.now) is None
+
+
+def hold(sim: Simulation, dpid: int, hosts: list[HeldHost], remote: frozenset[str] = frozenset()) -> set[str]:
+    """Have a switch with two ports connect that holds entries for these hosts; return which of them are believed."""
+    ports = [port(1), port(2)]
+    effects = sim.plane.switch_connected(dpid, ports, Held(tuple(hosts), remote), sim.now)
+    return {event.ipv4 for event in effects.events if isinstance(event, HostSeen)}
+
+
+def held(number: int, at: int = 1, mac: str = "") -> HeldHost:
+    return HeldHost(
+        f"10.77.{number >> 8}.{number & 255}", mac or f"02:77:00:00:{number >> 8:02x}:01", at, True
+    )
+
+
+def test_what_a_switch_holds_is_believed_as_little_as_its_arp(fabric: Simulation) -> None:
+    honest = [held(1), held(2, at=2)]
+    wrong = [
+        held(3, at=3),
+        held(4, at=0),
+        held(5, mac=BROADCAST_MAC),
+        held(6, mac="01:00:5e:00:00:01"),
+        HeldHost("224.0.0.5", "02:00:00:00:00:05", 1, False),
+        HeldHost("127.0.0.1", "02:00:00:00:00:06", 1, False),
+        HeldHost("255.255.255.255", "02:00:00:00:00:07", 1, False),
+    ]
+    assert hold(fabric, FIRST, wrong + honest) == {host.ipv4 for host in honest}
+    assert len(hold(fabric, FIRST + 1, [held(number) for number in range(300, 400)])) == HOSTS_PER_PORT
+
+
+def test_hosts_that_isolated_switches_held_have_a_number(
+    fabric: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(isolated, "MOST_ISOLATED_HOSTS", 5)
+    monkeypatch.setattr(isolated, "MOST_HELD_HOSTS", 8)
+    counts = [
+        len(hold(fabric, FIRST + index, [held(20 * index + number) for number in range(20)]))
+        for index in range(3)
+    ]
+    assert counts == [5, 3, 0]
+
+
+def test_what_a_switch_without_links_holds_changes_no_routes() -> None:
+    """As long as a switch forwards by an older state no leaf carries others' packets: this one forwards none."""
+    sim = running(leaf_spine(3, 2, 1))
+    one, two, _ = sorted({host.place.dpid for host in sim.shape.hosts})
+    spines = sorted(set(sim.shape.ports) - {host.place.dpid for host in sim.shape.hosts})
+    for link in sim.shape.links:
+        if {end.dpid for end in link} in ({one, spines[1]}, {two, spines[0]}):
+            sim.cut(link)
+    sim.run(2.0)
+    assert all_deliver(sim), "by way of the third leaf"
+    sim.connect_unasked(FIRST)
+    hold(sim, FIRST, [], frozenset({"10.99.0.1"}))
+    sim.run(1.0)
+    assert all_deliver(sim)

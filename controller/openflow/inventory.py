@@ -6,13 +6,25 @@ A controller that takes a switch over must know the generations of its flow entr
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from controller.fabric.switch_data import LOCAL_PORT_FIRST, Held, HeldHost
+from controller.fabric.switch_data import LOCAL_PORT_FIRST, Held, HeldHost, Port
 from controller.openflow.codec import cookie_of, generation_of
 from controller.openflow.cookies import Rule, rule_of
-from controller.openflow.reading import FlowDescription, flows_in, groups_in, meters_in
+from controller.openflow.lengths import EntryForm, MalformedError, whole_entries
+from controller.openflow.reading import (
+    FLOW_FORM,
+    GROUP_FORM,
+    METER_FORM,
+    PORT_FORM,
+    FlowDescription,
+    flows_in,
+    groups_in,
+    meters_in,
+    ports_in,
+)
 from controller.openflow.tables import Table
 
 
@@ -28,16 +40,59 @@ class Inventory:
     """Hosts that it forwards to; None if it has no flow entry at all."""
 
 
-def take_inventory(flows: bytes, groups: bytes, meters: bytes) -> Inventory:
-    """Return what the bodies of the three replies say. Raises MalformedError."""
-    generations = set()
-    deliveries = []
-    for flow in flows_in(flows):
-        generations.add(generation_of(flow.cookie))
-        if flow.table == Table.DELIVER and rule_of(cookie_of(flow.cookie)) in (Rule.DELIVER, Rule.REMOTE):
-            deliveries.append(flow)
-    held = held_hosts(deliveries) if generations else None
-    return Inventory(frozenset(generations), groups_in(groups), frozenset(meters_in(meters)), held)
+class InventoryReader:
+    """Reads the replies of a switch that connects, part by part: what it says may be long, and others wait meanwhile.
+
+    An entry may lie in two parts. Raises MalformedError.
+    """
+
+    def __init__(self) -> None:
+        self.knows_ports = False
+        """Whether some of the ports have come."""
+        self._rests: dict[EntryForm, bytes] = {}
+        self._counts: Counter[EntryForm] = Counter()
+        self._generations: set[int] = set()
+        self._deliveries: list[FlowDescription] = []
+        self._groups: set[int] = set()
+        self._meters: set[int] = set()
+
+    def ports(self, body: bytes, last: bool) -> list[Port]:
+        """Return the ports in the next part of an OFPMP_PORT_DESC reply."""
+        self.knows_ports = True
+        return ports_in(self._whole(PORT_FORM, body, last))
+
+    def flows(self, body: bytes, last: bool) -> None:
+        """Take the next part of an OFPMP_FLOW_DESC reply."""
+        for flow in flows_in(self._whole(FLOW_FORM, body, last)):
+            self._generations.add(generation_of(flow.cookie))
+            rule = rule_of(cookie_of(flow.cookie))
+            if flow.table == Table.DELIVER and rule in (Rule.DELIVER, Rule.REMOTE):
+                self._deliveries.append(flow)
+
+    def groups(self, body: bytes, last: bool) -> None:
+        """Take the next part of an OFPMP_GROUP_STATS reply."""
+        self._groups |= groups_in(self._whole(GROUP_FORM, body, last))
+
+    def meters(self, body: bytes, last: bool) -> None:
+        """Take the next part of an OFPMP_METER_STATS reply."""
+        self._meters |= meters_in(self._whole(METER_FORM, body, last)).keys()
+
+    def inventory(self) -> Inventory:
+        """Return what all of them say."""
+        held = held_hosts(self._deliveries) if self._generations else None
+        return Inventory(frozenset(self._generations), frozenset(self._groups), frozenset(self._meters), held)
+
+    def _whole(self, form: EntryForm, body: bytes, last: bool) -> bytes:
+        """Return the entries that are whole, of those that are not read yet."""
+        data = self._rests.pop(form, b"") + body
+        count, end = whole_entries(form, data)
+        self._counts[form] += count
+        if self._counts[form] > form.most:
+            raise MalformedError(f"more than {form.most} entries: {form.name}")
+        if last:
+            return data
+        self._rests[form] = data[end:]
+        return data[:end]
 
 
 def held_hosts(descriptions: Iterable[FlowDescription]) -> Held:

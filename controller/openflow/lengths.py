@@ -71,6 +71,20 @@ def entries(form: EntryForm, data: bytes, begin: int, end: int) -> Iterator[Span
         begin = following
 
 
+def whole_entries(form: EntryForm, data: bytes) -> tuple[int, int]:
+    """Return how many whole entries *data* begins with, and where they end; what comes then `entries` may refuse."""
+    count = begin = 0
+    while len(data) - begin >= form.least:
+        (length,) = _LENGTH.unpack_from(data, begin + form.length_at)
+        following = begin + (-(-length // 8) * 8 if form.padded else length)
+        if length < form.least:
+            return count, len(data)
+        if following > len(data):
+            break
+        count, begin = count + 1, following
+    return count, begin
+
+
 def need(what: str, data: bytes, size: int) -> None:
     """Raise MalformedError if *data* has fewer bytes than the *size* that *what* takes."""
     if len(data) < size:

@@ -32,17 +32,17 @@ _OXM: Final = struct.Struct("!HBB")
 _HELLO_ELEMENT: Final = EntryForm("hello element", 2, 4, aligned=False, padded=True)
 MOST_PORTS: Final = 4096
 """Of one switch; one that says more is refused."""
-_PORT_FORM: Final = EntryForm("port", 4, _PORT.size, most=MOST_PORTS)
+PORT_FORM: Final = EntryForm("port", 4, _PORT.size, most=MOST_PORTS)
 _PORT_PROPERTY: Final = EntryForm("port property", 2, 4, aligned=False, padded=True)
-_FLOW_FORM: Final = EntryForm("flow description", 0, _FLOW.size + 16)
+FLOW_FORM: Final = EntryForm("flow description", 0, _FLOW.size + 16)
 """Match and statistics of nothing take 8 B each."""
 _PADDED_LIST: Final = {
     name: EntryForm(name, 2, 4, aligned=False, padded=True) for name in ("match", "flow statistics")
 }
 _INSTRUCTION: Final = EntryForm("instruction", 2, 8)
 _ACTION: Final = EntryForm("action", 2, 8)
-_GROUP_FORM: Final = EntryForm("group statistics", 0, 40)
-_METER_FORM: Final = EntryForm("meter statistics", 4, 40, most=1 << 14)
+GROUP_FORM: Final = EntryForm("group statistics", 0, 40)
+METER_FORM: Final = EntryForm("meter statistics", 4, 40, most=1 << 14)
 _PORT_COUNTERS: Final = EntryForm("port statistics", 0, 80, most=MOST_PORTS)
 
 _ETHERNET_PROPERTY: Final = 32
@@ -121,7 +121,7 @@ def port_status(message: bytes) -> Port | None:
     """Return the port that an OFPT_PORT_STATUS is about (down, if it was removed); None for a reserved one."""
     need("port status", message, _PORT_STATUS.size + _PORT.size)
     (reason,) = _PORT_STATUS.unpack_from(message)
-    (span, *more) = entries(_PORT_FORM, message, _PORT_STATUS.size, len(message))
+    (span, *more) = entries(PORT_FORM, message, _PORT_STATUS.size, len(message))
     if more:
         raise MalformedError("port status of more than one port")
     return _port(message, span, removed=reason == ofp.OFPPR_DELETE)
@@ -129,27 +129,27 @@ def port_status(message: bytes) -> Port | None:
 
 def ports_in(body: bytes) -> list[Port]:
     """Return the ports in the body of an OFPMP_PORT_DESC reply, without the reserved ones but OFPP_LOCAL."""
-    ports = (_port(body, span) for span in entries(_PORT_FORM, body, 0, len(body)))
+    ports = (_port(body, span) for span in entries(PORT_FORM, body, 0, len(body)))
     return [port for port in ports if port is not None]
 
 
 def flows_in(body: bytes) -> Iterator[FlowDescription]:
     """Yield the entries in the body of an OFPMP_FLOW_DESC reply."""
-    for span in entries(_FLOW_FORM, body, 0, len(body)):
+    for span in entries(FLOW_FORM, body, 0, len(body)):
         yield _flow(body, span)
 
 
 def groups_in(body: bytes) -> frozenset[int]:
     """Return the group ids in the body of an OFPMP_GROUP_STATS reply."""
     return frozenset(
-        _U32.unpack_from(body, span.begin + 4)[0] for span in entries(_GROUP_FORM, body, 0, len(body))
+        _U32.unpack_from(body, span.begin + 4)[0] for span in entries(GROUP_FORM, body, 0, len(body))
     )
 
 
 def meters_in(body: bytes) -> dict[int, MeterReading]:
     """Return what each meter has counted, from the body of an OFPMP_METER_STATS reply."""
     readings = {}
-    for span in entries(_METER_FORM, body, 0, len(body)):
+    for span in entries(METER_FORM, body, 0, len(body)):
         meter, _, _, packets, octets = _METER.unpack_from(body, span.begin)
         readings[meter] = MeterReading(packets, octets)
     return readings

@@ -39,15 +39,20 @@ class ReplyRoom:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A whole reply: its OFPMP_ kind, and the bodies of all its parts."""
+    """A reply: its OFPMP_ kind, and the bodies of all its parts; of one that was asked for in parts, one of them.
+
+    last: nothing of it follows.
+    """
 
     kind: int
     body: bytes
+    last: bool = True
 
 
 @dataclass(slots=True)
 class _Asked:
     kind: int
+    in_parts: bool
     body: bytearray = field(default_factory=bytearray)
 
 
@@ -67,9 +72,9 @@ class Replies:
     def __len__(self) -> int:
         return len(self._asked)
 
-    def ask(self, xid: int, kind: int) -> None:
-        """Expect a reply of *kind* with this transaction id."""
-        self._asked[xid] = _Asked(kind)
+    def ask(self, xid: int, kind: int, *, in_parts: bool = False) -> None:
+        """Expect a reply of *kind* with this transaction id; in_parts: `take` returns each part."""
+        self._asked[xid] = _Asked(kind, in_parts)
 
     def is_asked(self, xid: int) -> bool:
         """Return whether a reply with this transaction id is expected."""
@@ -84,7 +89,7 @@ class Replies:
         self._forget(xid)
 
     def take(self, xid: int, message: bytes) -> Reply | None:
-        """Return the reply that *message* (an OFPT_MULTIPART_REPLY) makes whole, if it does.
+        """Return the reply that *message* (an OFPT_MULTIPART_REPLY) makes whole, or is a part of, if it is.
 
         What was not asked for is counted and forgotten. Raises PeerError for a reply of another kind than was asked
         for, and for one that is too long.
@@ -101,8 +106,11 @@ class Replies:
         self._room.take(len(message) - _BODY_AT, self._taken_bytes)
         if self._taken_bytes > REPLY_LIMIT_BYTES:
             raise PeerError(f"multipart replies are longer than {REPLY_LIMIT_BYTES >> 20} MiB together")
+        more = bool(flags & ofp.OFPMPF_REPLY_MORE)
+        if asked.in_parts and more:
+            return Reply(kind, message[_BODY_AT:], last=False)
         asked.body += message[_BODY_AT:]
-        if flags & ofp.OFPMPF_REPLY_MORE:
+        if more:
             return None
         self._forget(xid)
         return Reply(kind, bytes(asked.body))

@@ -17,9 +17,9 @@ from controller.fabric.switch_data import MeterReading, Port
 from controller.openflow import bundle, codec, reading, requests
 from controller.openflow.errors import PeerError, SwitchError, describe, error_names
 from controller.openflow.holdings import Holdings, What
-from controller.openflow.inventory import take_inventory
+from controller.openflow.inventory import InventoryReader
 from controller.openflow.osken import ofp
-from controller.openflow.replies import Replies, ReplyRoom
+from controller.openflow.replies import Replies, Reply, ReplyRoom
 from controller.openflow.session_events import (
     MeterCount,
     PacketIn,
@@ -89,8 +89,8 @@ class OpenFlowSession:
         self.probe_answered = False
         """Whether the last `probe` has been answered."""
         self._replies = Replies(Counter() if counters is None else counters, room or ReplyRoom())
-        self._inventory: dict[int, bytes] = {}
-        """Bodies of the replies, by kind, until the session is ready."""
+        self._inventory = InventoryReader()
+        """Of the replies that come until the session is ready."""
         self._ports: dict[int, Port] = {}
         self._readings: dict[int, MeterReading] = {}
         """Of meters that were asked for, until the last one's has come."""
@@ -266,7 +266,7 @@ class OpenFlowSession:
         if (refusal := self._refusal(self.dpid)) is not None:
             raise PeerError(refusal)
         for kind, request in requests.inventory().items():
-            self._replies.ask(self._send(request), kind)
+            self._replies.ask(self._send(request), kind, in_parts=True)
         yield from ()
 
     def _on_multipart(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
@@ -274,9 +274,7 @@ class OpenFlowSession:
         if reply is None:
             return
         if not self.ready:
-            self._inventory[reply.kind] = reply.body
-            if reply.kind == ofp.OFPMP_PORT_DESC:  # now: what a port status says after it is newer
-                self._ports = {port.number: port for port in reading.ports_in(reply.body)}
+            self._read_inventory(reply)
             if not self._replies:
                 yield self._take_inventory()
         elif reply.kind == ofp.OFPMP_METER_STATS:
@@ -349,13 +347,22 @@ class OpenFlowSession:
         """Return the datapath id in hexadecimal, or words where it is not known yet."""
         return "not yet named" if self.dpid is None else f"{self.dpid:#x}"
 
+    def _read_inventory(self, reply: Reply) -> None:
+        match reply.kind:
+            case ofp.OFPMP_PORT_DESC:  # what a port status says after its first part is newer
+                if not self._inventory.knows_ports:
+                    self._ports.clear()
+                ports = self._inventory.ports(reply.body, reply.last)
+                self._ports |= {port.number: port for port in ports if port.number not in self._ports}
+            case ofp.OFPMP_FLOW_DESC:
+                self._inventory.flows(reply.body, reply.last)
+            case ofp.OFPMP_GROUP_STATS:
+                self._inventory.groups(reply.body, reply.last)
+            case _:
+                self._inventory.meters(reply.body, reply.last)
+
     def _take_inventory(self) -> Ready:
-        bodies, self._inventory = self._inventory, {}
-        inventory = take_inventory(
-            bodies[ofp.OFPMP_FLOW_DESC],
-            bodies[ofp.OFPMP_GROUP_STATS],
-            bodies[ofp.OFPMP_METER_STATS],
-        )
+        inventory, self._inventory = self._inventory.inventory(), InventoryReader()
         self._holdings = Holdings(inventory)
         self.ready = True
         assert self.dpid is not None

@@ -18,7 +18,7 @@ from controller.fabric.came_up import CameUp
 from controller.fabric.discovery import QUIET_S, LinkDiscovery
 from controller.fabric.graph import PortRef
 from controller.fabric.joining_ports import AT_ONCE
-from controller.plane.effects import Port
+from controller.fabric.switch_data import Port
 
 MANY = 4000
 DPID = 7

@@ -13,6 +13,7 @@ from os_ken.ofproto import ofproto_v1_5 as ofp
 from controller.fabric.switch_data import MeterReading
 from controller.openflow import reading, session
 from controller.openflow.errors import PeerError
+from controller.openflow.inventory import InventoryReader
 from controller.openflow.replies import REPLY_LIMIT_BYTES, Replies, ReplyRoom
 from controller.openflow.session import OpenFlowSession
 from controller.openflow.session_events import MeterCount, UpdateDone
@@ -22,6 +23,7 @@ from controller.openflow.wanted import (
 from tests.unit.controller.openflow.bytes_switch import FLOW, handshake, meters, status
 from tests.unit.switch_messages import (
     features,
+    flow_description,
     hello,
     message,
     multipart,
@@ -179,3 +181,42 @@ def test_above_half_of_the_room_a_switch_has_its_share(monkeypatch: pytest.Monke
     assert small.take(1, part) is None
     with pytest.raises(PeerError, match="it may try again"):
         large.take(1, part)
+
+
+@pytest.mark.parametrize("cut", range(0, 200, 8))
+def test_an_inventory_is_the_same_however_its_replies_are_cut(cut: int) -> None:
+    flows = flow_description(FLOW, 7) + flow_description(FLOW, 8) + flow_description(FLOW, 9)
+    whole, parts = InventoryReader(), InventoryReader()
+    whole.flows(flows, True)
+    whole.meters(meters(1, 2, 3), True)
+    for read, body in ((parts.flows, flows), (parts.meters, meters(1, 2, 3))):
+        read(body[:cut], False)
+        read(body[cut:], True)
+    assert whole.inventory() == parts.inventory()
+    assert whole.inventory().meters == {1, 2, 3}
+
+
+def test_entries_of_all_parts_together_have_a_number() -> None:
+    reader, part = InventoryReader(), meters(*range(1, 1001))
+    for _ in range(16):
+        reader.meters(part, False)
+    with pytest.raises(PeerError, match="more than 16384 entries: meter statistics"):
+        reader.meters(part, True)
+
+
+def test_a_reply_is_read_as_it_comes_and_not_in_one_step_at_its_end() -> None:
+    """32 MiB of entries took seconds in which no other switch was served; a part of them is refused as it comes."""
+    one = OpenFlowSession(0.0)
+    one.data_to_send()
+    list(one.receive(hello(6), 0.0))
+    ((_, xid, _),) = sent(one.data_to_send())
+    list(one.receive(features(xid), 0.0))
+    flow_xid = next(
+        xid
+        for _, xid, request in sent(one.data_to_send())
+        if request[8:10] == struct.pack("!H", ofp.OFPMP_FLOW_DESC)
+    )
+    wrong = bytearray(flow_description(FLOW, 7))
+    wrong[26:28] = struct.pack("!H", 2)  # the length of its match
+    with pytest.raises(PeerError):
+        list(one.receive(multipart(ofp.OFPMP_FLOW_DESC, flow_xid, bytes(wrong) * 3, more=True), 0.0))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cli.console import fail, progress, results, write_text
+from cli.recordings import Recording, need_single_run, write_recording
 from cli.simulated_progress import StepDisplay
 from cli.specs import SpecChanges, changed_spec, need_path_policy
 from experiments.results.document import json_text
@@ -17,16 +18,7 @@ from experiments.spec.spec import Spec
 from host_agent.paths.own import read_path_policy
 from simulation.experiment import Simulated, simulate_spec, simulate_sweep
 from simulation.fabrics import SettingsError
-from simulation.packet_trace import MOST_HOPS, PacketTrace, Recorder, write_trace
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Recording:
-    """Where a window of the first run is kept, packet by packet, and which window."""
-
-    path: Path
-    from_ms: float
-    for_ms: float
+from simulation.packet_trace import Recorder
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,11 +45,8 @@ def run_simulated(name: str, asked: Asked) -> None:
     need_path_policy(spec, asked.path_policy)
     own_paths = None if asked.path_policy is None else read_path_policy(asked.path_policy)
     recording = asked.recording
-    if recording is not None and (spec.sweep or len(spec.schemes) > 1):
-        fail(
-            f"{name}: --trace records one run: give one --scheme, and a --point of each axis of a sweep",
-            code=2,
-        )
+    if recording is not None:
+        need_single_run(spec, name)
     recorder = Recorder(recording.from_ms, recording.for_ms) if recording else None
     try:
         with StepDisplay(spec.title) as display:
@@ -70,7 +59,7 @@ def run_simulated(name: str, asked: Asked) -> None:
                     spec, loaded.text, asked.directory, display.update, asked.cores, recorder, own_paths
                 )
         if recording is not None and recorder is not None and recorder.trace is not None:
-            _write_recording(recorder.trace, recording.path)
+            write_recording(recorder.trace, recording.path)
     except SettingsError as error:
         fail(f"{name}: {error}")
     if asked.json_file != "-":
@@ -83,28 +72,6 @@ def run_simulated(name: str, asked: Asked) -> None:
     (progress if asked.json_file == "-" else results).print(where, markup=False, soft_wrap=True)
     with progress.status("drawing"):
         _draw(spec, result)
-
-
-def _write_recording(trace: PacketTrace, path: Path) -> None:
-    """Write a recording, and print what it has."""
-    try:
-        write_trace(trace, path)
-    except OSError as error:
-        fail(f"{path}: {error.strerror}: the recording was not written")
-    begin_ms, length_ms = trace.begin_ps / 1e9, trace.length_ps / 1e9
-    progress.print(
-        f"{path}: {len(trace.hops['packet'])} hops of {len(trace.packets['flow'])} packets in {length_ms:g} ms "
-        f"from {begin_ms:g} ms on",
-        markup=False,
-        soft_wrap=True,
-    )
-    if trace.cut:
-        progress.print(
-            f"recording ended at {begin_ms + length_ms:g} ms, when {MOST_HOPS} hops were recorded: "
-            "give a shorter window by --trace-from and --trace-for",
-            markup=False,
-            soft_wrap=True,
-        )
 
 
 def _keep(result: Simulated, asked: Asked) -> list[int]:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from engine.estimate import simulated_s
+from experiments.results.packet_trace import trace_bytes
 from experiments.spec.spec import spec_from_dict
 from protocol.version import VERSION
 from simulation.fabrics import SettingsError
-from simulation.packet_trace import trace_bytes
 from simulation.recorded_again import record_again
 
 MOST_RUN_S: Final = 20.0

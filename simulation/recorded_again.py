@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from experiments.results.packet_trace import PacketTrace
 from experiments.spec.spec import Spec
 from simulation.batch import prepare
 from simulation.fabrics import SettingsError
-from simulation.packet_trace import PacketTrace, Recorder
+from simulation.packet_trace import Recorder
 from simulation.spec_run import simulate_run
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from controller.schemes import loader
+from experiments.results.packet_trace import PacketTrace, write_trace
 from experiments.spec import check
 from experiments.spec.spec import SchemeChoice, Spec
 from simulation.experiment import simulate_document
-from simulation.packet_trace import PacketTrace, Recorder, write_trace
+from simulation.packet_trace import Recorder
 
 SPEC: Final = Path(__file__).with_name("tour.yaml")
 DIRECTORY: Final = Path(__file__).resolve().parents[1] / "webui" / "src" / "tour" / "recordings"

@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 from rich.console import Group
 
-from cli.console import json_option, progress, results, write_text
+from cli.console import fail, json_option, progress, results, write_text
 from cli.live import Display, hold, print_attempt, print_page
 from cli.privileges import give_to_caller, need_all_of_a_lab, need_lab
+from cli.recordings import Recording, need_single_run, recording_options, write_recording
 from cli.sizing import notice, scale_option, sized
 from cli.spec_options import (
     database_option,
@@ -25,6 +26,7 @@ from cli.specs import LoadedSpec, SpecChanges, changed_lab_spec, need_path_polic
 from experiments.results.document import json_text
 from experiments.results.sweep_results import sweep_tables
 from experiments.results.tables import tables
+from experiments.run.capture import LabRecorder
 from experiments.run.deployment import Deployment
 from experiments.run.experiment import Result
 from experiments.run.runner import RunOptions, SweepResult, run_experiment, run_sweep
@@ -45,6 +47,7 @@ from topologies.cores import own_cores
 @results_option
 @database_option
 @path_policy_option
+@recording_options("ms of the run")
 @click.option("--keep", is_flag=True, help="Leave the fabric up afterwards, until Ctrl-C.")
 @click.option(
     "--fit",
@@ -63,6 +66,9 @@ def run_command(
     directory: Path,
     database: str | None,
     path_policy: Path | None,
+    packet_trace: Path | None,
+    trace_from: float,
+    trace_for: float,
     keep: bool,
     fitting: bool,
     scale: float | None,
@@ -76,6 +82,8 @@ def run_command(
     """
     need_lab("run")
     chosen = _asked_for(spec, SpecChanges(seed, repeats, schemes, points), path_policy)
+    if packet_trace is not None:
+        need_single_run(chosen.spec, spec)
     _run(
         chosen,
         sized(chosen.spec, fitting=fitting, scale=scale),
@@ -84,6 +92,7 @@ def run_command(
         database=database,
         keep=keep,
         path_policy=path_policy,
+        recording=None if packet_trace is None else Recording(packet_trace, trace_from, trace_for),
     )
 
 
@@ -125,6 +134,7 @@ def _run(
     database: str | None = None,
     keep: bool = False,
     path_policy: Path | None = None,
+    recording: Recording | None = None,
     demo: bool = False,
 ) -> None:
     spec = chosen.spec
@@ -151,6 +161,7 @@ def _run(
             else:
                 queue.work_off()
 
+    recorder = None if recording is None else LabRecorder(recording.from_ms, recording.for_ms)
     run: Callable[..., Result | SweepResult] = run_sweep if spec.sweep else run_experiment
     made = [path for path in (*reversed(directory.absolute().parents), directory) if not path.exists()]
     result: Result | SweepResult | None = None
@@ -168,6 +179,7 @@ def _run(
                     on_result=kept,
                     path_policy=path_policy,
                     queue=keep or demo,
+                    recorder=recorder,
                     controller_options=["--opens-on-tour"] if demo else [],
                 ),
             )
@@ -176,6 +188,11 @@ def _run(
         give_to_caller(*made, *of_ours)
     if not printed:
         _print(result, json_file)
+    if recording is not None and recorder is not None:
+        if recorder.trace is None:
+            fail(f"kept in {result.directory}, but not recorded: {recorder.problem}")
+        write_recording(recorder.trace, recording.path)
+        give_to_caller(recording.path)
 
 
 def _print(result: Result | SweepResult, json_file: str | None) -> None:

@@ -11,9 +11,9 @@ import click
 from rich.table import Table
 
 from cli.console import json_option, progress, results, write_json
+from cli.recordings import recording_options
 from cli.spec_options import database_option, points_option, repeats_option, results_option, schemes_option
 from simulation.fabrics import Fabric, LinkChange, SettingsError
-from simulation.packet_trace import MOST_HOPS
 from simulation.reference import read_reference
 from simulation.runs import Result, run
 from simulation.settings import (
@@ -66,28 +66,7 @@ _MARK_FROM_PACKETS: Final = 65
     type=click.Path(path_type=Path),
     help="Of SPEC: Python file with a path policy of your own, for a scheme with `entropy: file`.",
 )
-@click.option(
-    "--trace",
-    "packet_trace",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Record SPEC's first run packet by packet into this file (gzip); give one --scheme.",
-)
-@click.option(
-    "--trace-from",
-    type=click.FloatRange(0),
-    default=0.0,
-    show_default=True,
-    metavar="MS",
-    help="Begin of what --trace records, in simulated ms.",
-)
-@click.option(
-    "--trace-for",
-    type=click.FloatRange(0, min_open=True),
-    default=1000.0,
-    show_default=True,
-    metavar="MS",
-    help=f"Length of what --trace records, in simulated ms; at most {MOST_HOPS} hops of packets.",
-)
+@recording_options("simulated ms")
 @click.option(
     "--trace-file",
     "trace_file",

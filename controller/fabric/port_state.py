@@ -10,6 +10,8 @@ from controller.fabric.switch_data import Port
 
 @dataclass(slots=True)
 class PortState:
+    """What link discovery knows of a port; times in seconds of the caller's clock."""
+
     port: Port
     up_since: float = 0.0
     sent: int = 0

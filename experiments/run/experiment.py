@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from experiments.results.admissions import RESENT_S, SETTLE_S, AdmissionCount, A
 from experiments.results.document import Run, own_versions, result_document
 from experiments.results.outcome import FlowOutcome, OutcomeError, join
 from experiments.results.run_record import rotated, run_body
+from experiments.run.capture import LabRecorder, RecordedRun
 from experiments.run.cpu import CpuWatch
 from experiments.run.deployment import Deployment, DeploymentError
 from experiments.run.disturbed import MOST_REPEATS, DisturbedError, Watch
@@ -43,7 +45,8 @@ class Experiment:
     """One spec on a fabric that is up.
 
     plans: one for each repeat. keep: takes the result document and its runs, returns where they are kept.
-    record: gets the progress; default: the controller of this fabric.
+    record: gets the progress; default: the controller of this fabric. recorder: records the first repeat of the
+    first scheme packet by packet; None: nothing is captured.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class Experiment:
         plans: Sequence[Plan],
         keep: Keep,
         record: Record | None = None,
+        recorder: LabRecorder | None = None,
     ) -> None:
         self._spec = spec
         self._plans = plans
@@ -61,6 +65,7 @@ class Experiment:
         self._deployment = deployment
         self._client: ControllerClient = deployment.client
         self._record: Record = record if record is not None else OwnRecord(deployment.client)
+        self._recorder = recorder
         self._steps = steps
         self._runs: list[Run] = []
         self._quiet_since = time.monotonic() - spec.pause_s
@@ -69,7 +74,8 @@ class Experiment:
         """Return all runs, the document of their results, and what the controller's database gets of them.
 
         Raises:
-            DeploymentError, ControllerError, TrafficError, DrainError, OutcomeError, EmptyError: no result, and why.
+            DeploymentError, ControllerError, TrafficError, DrainError, OutcomeError, EmptyError, CaptureError: no
+                result, and why.
         """
         spec, started, begun = self._spec, datetime.now(UTC), time.monotonic()
         versions = own_versions() | {"capstan": self._client.health().version} | _ovs_version()
@@ -167,10 +173,15 @@ class Experiment:
 
         deadline = plan.window_s[1] + spec.timeout_s
         wall_offset = time.time() - time.monotonic()
-        with CpuWatch(spec.packet_time_s, self._deployment.lab.pressure_file) as watch:
-            epoch = traffic.run(deadline, self._steps.flows, check)
-            duration = time.monotonic() - epoch
-            sent, received = traffic.stop_flows()
+        recorder = self._recorder if repeat == 0 and choice == spec.schemes[0] else None
+        with ExitStack() as stack:
+            capture = None if recorder is None else stack.enter_context(recorder.of(self._deployment.lab))
+            on_start = (lambda epoch: None) if capture is None else capture.begin
+            with CpuWatch(spec.packet_time_s, self._deployment.lab.pressure_file) as watch:
+                epoch = traffic.run(deadline, self._steps.flows, check, on_start=on_start)
+                duration = time.monotonic() - epoch
+                sent, received = traffic.stop_flows()
+            captured = None if recorder is None or capture is None else recorder.read(capture)
         self._quiet_since = time.monotonic()
         self._steps.end_run(duration - plan.window_s[1])
         parts.settle()
@@ -193,6 +204,11 @@ class Experiment:
         if not parts.disturbed:
             prove_agents_saw(outcomes)
         epoch_wall = epoch + wall_offset
+        modes = mode_changes(events, epoch_wall, duration)
+        if recorder is not None and captured is not None:
+            recorder.take(
+                captured, self._deployment.lab, RecordedRun(spec, choice.label, repeat, plan, modes)
+            )
         assert watch.use is not None
         run = Run(
             label=choice.label,
@@ -202,7 +218,7 @@ class Experiment:
             duration_s=duration,
             flows=outcomes,
             cpu=watch.use,
-            modes=mode_changes(events, epoch_wall, duration),
+            modes=modes,
             splits=path_splits(happened, epoch_wall, duration),
             changes=fabric_changes(happened, epoch_wall, duration),
             admitted=admitted,

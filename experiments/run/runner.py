@@ -11,6 +11,7 @@ from typing import Any
 from experiments.results.document import Run, new_directory, write_result
 from experiments.results.drawing import draw_comparison, draw_sweep
 from experiments.results.sweep_results import sweep_document, write_sweep
+from experiments.run.capture import LabRecorder
 from experiments.run.deployment import Deployment, OnRestart
 from experiments.run.experiment import Experiment, Keep, Result
 from experiments.run.progress import OnProgress, Steps
@@ -33,13 +34,14 @@ class RunOptions:
 
     results: directory below which a result gets one of its own. database: SQLAlchemy URL; None: the file capstan.db in
     `results`. path_policy, on_restart, queue, controller_options: as `Deployment` takes them. on_up: called when the
-    fabric forwards; on_result: with the fabric still up.
+    fabric forwards; on_result: with the fabric still up. recorder: as `Experiment` takes it; not of a sweep.
     """
 
     results: Path
     database: str | None = None
     path_policy: Path | None = None
     queue: bool = False
+    recorder: LabRecorder | None = None
     controller_options: Sequence[str] = ()
     on_progress: OnProgress = lambda progress: None
     on_up: Callable[[Deployment], None] = lambda deployment: None
@@ -53,7 +55,8 @@ def run_experiment(spec: Spec, text: str, options: RunOptions) -> Result:
     text: the spec as its author wrote it.
 
     Raises:
-        DeploymentError, ControllerError, TrafficError, DrainError, OutcomeError, EmptyError: no result, and why.
+        DeploymentError, ControllerError, TrafficError, DrainError, OutcomeError, EmptyError, CaptureError: no
+            result, and why.
     """
     steps = Steps([spec], options.on_progress)
 
@@ -62,7 +65,7 @@ def run_experiment(spec: Spec, text: str, options: RunOptions) -> Result:
 
     with _deployment(spec, options, steps) as deployment:
         options.on_up(deployment)
-        result = Experiment(spec, deployment, steps, steps.plans[0], keep).run()
+        result = Experiment(spec, deployment, steps, steps.plans[0], keep, recorder=options.recorder).run()
         steps.stage("drawing")
         draw_comparison(result.document, result.directory)
         options.on_result(result, deployment)

@@ -119,12 +119,13 @@ class Traffic:
         on_progress: Callable[[int, int], None],
         check: Callable[[], None] = lambda: None,
         lead_s: float = LEAD_S,
+        on_start: Callable[[float], None] = lambda epoch: None,
     ) -> float:
         """Start what was prepared; return when all flows with a size are over, or at the deadline.
 
         deadline_s: seconds after the run's start. on_progress: gets flows finished and failed. check: called
         every half second; what it raises ends the run. lead_s: from the order to start until the run's start; 0 where
-        hosts need not begin together.
+        hosts need not begin together. on_start: gets the monotonic time of the run's start, before that.
 
         Returns the monotonic time of the run's start.
         """
@@ -133,6 +134,7 @@ class Traffic:
             generator.finished = generator.failed = 0
             generator.over = False
         self._say_to_all({"do": "start", "epoch": epoch})
+        on_start(epoch)
         check_at = time.monotonic()
         while not all(generator.over for generator in self._hosts.values()):
             now = time.monotonic()

@@ -53,6 +53,20 @@ function recording() {
 
 const MS = 1e9;
 
+suite("a recording of a run on switches", () => {
+  it("has packets at the far end when they were seen there", () => {
+    const made = recording();
+    const hops = { ...made.hops, flight_ps: [0.25 * MS, MS, 0, 0.5 * MS, 0] };
+    const trace = parseTrace({ ...made, hops, switches: { unplaced_drops: 0, left_out: 0 } });
+    expect(trace.hops.map(({ arrived }) => arrived)).toEqual([0.25 * MS, 2 * MS, null, MS + 0.5 * MS, null]);
+  });
+
+  it("is damaged without a column of these times", () => {
+    const switches = { unplaced_drops: 0, left_out: 0 };
+    expect(() => parseTrace({ ...recording(), switches })).toThrow(TraceError);
+  });
+});
+
 suite("a frame", () => {
   const trace = parseTrace(recording());
   const replay = new Replay(trace);

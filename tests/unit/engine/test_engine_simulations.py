@@ -18,10 +18,11 @@ from capstan_client.progress import Progress
 from cli.app import capstan
 from cli.commands.submit import progress_line
 from engine.recordings import problem
+from experiments.results.packet_trace import parse_trace, trace_bytes
 from experiments.spec.spec import spec_from_dict
 from protocol.version import VERSION
 from simulation.experiment import simulate_document
-from simulation.packet_trace import Recorder, parse_trace, trace_bytes
+from simulation.packet_trace import Recorder
 from tests.lab.engine_server import TINY, Server, serving
 from tests.unit.api_world import api_world
 from tests.unit.experiments_store import flow_row

@@ -18,19 +18,19 @@ from hypothesis import strategies as st
 from cli.app import capstan
 from cli.specs import load_spec
 from experiments.results.document import Run
-from experiments.spec.spec import SchemeChoice
-from simulation.experiment import simulate_document
-from simulation.fabrics import SettingsError
-from simulation.packet_trace import (
+from experiments.results.packet_trace import (
     KINDS,
     OUTCOMES,
     PacketTrace,
     PacketTraceError,
-    Recorder,
     parse_trace,
     read_packet_trace,
     trace_bytes,
 )
+from experiments.spec.spec import SchemeChoice
+from simulation.experiment import simulate_document
+from simulation.fabrics import SettingsError
+from simulation.packet_trace import Recorder
 
 
 def recorded(scheme: str, from_ms: float = 0.0, for_ms: float = 1e6) -> tuple[PacketTrace, Run]:

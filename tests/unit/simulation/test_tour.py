@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.packet_trace import read_packet_trace
+from experiments.results.packet_trace import read_packet_trace
 from simulation.tour import DIRECTORY, FOR_MS, FROM_MS, SCHEMES, record, tour_spec
 
 MOST_BYTES = 300_000

@@ -1,4 +1,4 @@
-/** A recorded window of a simulated run (docs/packet-traces.md): read from its file, and checked. */
+/** A recorded window of a run, simulated or on switches (docs/packet-traces.md): read from its file, and checked. */
 
 export const KINDS = ["data", "acknowledgement", "opening", "repair", "feedback"] as const;
 export const CLASSES = ["none", "short", "long", "control"] as const;
@@ -188,7 +188,9 @@ export function parseTrace(document: unknown): Trace {
 }
 
 function hopsOf(fields: Columns | Record<string, unknown>, packets: Packet[], links: Link[]): Hop[] {
+  const onSwitches = isRecord(fields["switches"]);
   const columns = ["packet", "link", "offered_ps", "waited_ps", "outcome", "queue"];
+  if (onSwitches) columns.push("flight_ps");
   let offered = 0;
   return rows(fields, "hops", columns, (cell) => {
     offered += cell.number("offered_ps");
@@ -199,12 +201,14 @@ function hopsOf(fields: Columns | Record<string, unknown>, packets: Packet[], li
     const over = outcome === SENT || outcome === DROPPED;
     const left = over ? offered + cell.number("waited_ps") : null;
     const sent = outcome === SENT && left !== null;
+    // an idle port of the lab lets a packet through at once
+    const flight = onSwitches ? cell.number("flight_ps") : crossingPs(packet.bytes, link);
     return {
       packet: number,
       link: cell.number("link"),
       offered,
       left,
-      arrived: sent ? left + crossingPs(packet.bytes, link) : null,
+      arrived: sent ? left + flight : null,
       dropped: outcome === DROPPED,
       queue: cell.number("queue"),
     };

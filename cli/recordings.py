@@ -1,0 +1,95 @@
+"""What commands that run a spec have in common where they record it packet by packet: options, and the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from cli.console import fail, progress
+from experiments.results.packet_trace import MOST_HOPS, PacketTrace, write_trace
+from experiments.spec.spec import Spec
+
+_FROM_MS: Final = 0.0
+_FOR_MS: Final = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Where a window of the first run is kept, packet by packet, and which window."""
+
+    path: Path
+    from_ms: float
+    for_ms: float
+
+
+def recording_options(clock: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the decorator that gives a command --trace and its window. clock: what ms are, "ms" or "simulated ms"."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(_options(clock)):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _options(clock: str) -> list[Callable[[Callable[..., Any]], Callable[..., Any]]]:
+    return [
+        click.option(
+            "--trace",
+            "packet_trace",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="Record SPEC's first run packet by packet into this file (gzip); give one --scheme.",
+        ),
+        click.option(
+            "--trace-from",
+            type=click.FloatRange(0),
+            default=_FROM_MS,
+            show_default=True,
+            metavar="MS",
+            help=f"Begin of what --trace records, in {clock}.",
+        ),
+        click.option(
+            "--trace-for",
+            type=click.FloatRange(0, min_open=True),
+            default=_FOR_MS,
+            show_default=True,
+            metavar="MS",
+            help=f"Length of what --trace records, in {clock}; at most {MOST_HOPS} hops of packets.",
+        ),
+    ]
+
+
+def need_single_run(spec: Spec, name: str) -> None:
+    """End the program where a spec that is to be recorded has more than one scheme, or a sweep."""
+    if spec.sweep or len(spec.schemes) > 1:
+        fail(
+            f"{name}: --trace records one run: give one --scheme, and a --point of each axis of a sweep",
+            code=2,
+        )
+
+
+def write_recording(trace: PacketTrace, path: Path) -> None:
+    """Write a recording, and print what it has."""
+    try:
+        write_trace(trace, path)
+    except OSError as error:
+        fail(f"{path}: {error.strerror}: the recording was not written")
+    begin_ms, length_ms = trace.begin_ps / 1e9, trace.length_ps / 1e9
+    progress.print(
+        f"{path}: {len(trace.hops['packet'])} hops of {len(trace.packets['flow'])} packets in {length_ms:g} ms "
+        f"from {begin_ms:g} ms on",
+        markup=False,
+        soft_wrap=True,
+    )
+    if trace.cut:
+        progress.print(
+            f"recording ended at {begin_ms + length_ms:g} ms, when {MOST_HOPS} hops were recorded: "
+            "give a shorter window by --trace-from and --trace-for",
+            markup=False,
+            soft_wrap=True,
+        )

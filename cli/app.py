@@ -98,8 +98,9 @@ def _end(number: int, _frame: object) -> None:
 
 def main() -> None:
     """Run the command line; every expected error becomes one clear line on standard error."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup does
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup does
             signal.signal(number, _end)
     try:
         capstan(prog_name="capstan", standalone_mode=False)

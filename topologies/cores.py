@@ -38,7 +38,8 @@ def own_cores(read: Callable[[str], str] = read_file) -> Cores:
 
     read: returns a file's text, "" where there is none.
     """
-    return Cores(len(os.sched_getaffinity(0)), quota(read("/proc/self/cgroup"), read))
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Cores(usable, quota(read("/proc/self/cgroup"), read))
 
 
 def quota(groups: str, read: Callable[[str], str]) -> float | None:

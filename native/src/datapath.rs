@@ -2,7 +2,6 @@
 //!
 //! Nothing here waits, so the interpreter is held throughout: to give it away costs more than a call takes.
 
-use std::collections::HashMap;
 use std::io;
 use std::mem;
 use std::net::Ipv4Addr;
@@ -12,18 +11,15 @@ use std::sync::{Arc, Mutex};
 use datapath::coalesce::{self, Write};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyTuple};
 
 use crate::inbox::{self, Came, Inbox};
+use crate::texts::{text_of, Texts};
 
 /// Messages of one call of the kernel.
 pub const MOST: usize = 64;
-const MOST_TEXTS: usize = 4096;
 pub const OUTER_BYTES: usize = 28;
 const OUTER_TTL: u8 = 64;
-
-/// Addresses as Python has them.
-pub type Texts = HashMap<[u8; 4], Py<PyString>>;
 
 #[pyclass]
 pub struct DatagramReceiver {
@@ -38,10 +34,7 @@ impl DatagramReceiver {
         if !(1..=65535).contains(&datagram_bytes) {
             return Err(PyValueError::new_err(format!("datagrams of {datagram_bytes} B cannot be")));
         }
-        Ok(DatagramReceiver {
-            inbox: Arc::new(Mutex::new(Inbox::new(datagram_bytes))),
-            texts: HashMap::new(),
-        })
+        Ok(DatagramReceiver { inbox: Arc::new(Mutex::new(Inbox::new(datagram_bytes))), texts: Texts::new() })
     }
 
     /// What waits at a socket, one by one: data, source address, source port, TOS.
@@ -54,17 +47,6 @@ impl DatagramReceiver {
         };
         inbox.take().map(tuple).collect()
     }
-}
-
-pub fn text_of<'py>(py: Python<'py>, texts: &mut Texts, address: [u8; 4]) -> Bound<'py, PyString> {
-    if let Some(text) = texts.get(&address) {
-        return text.bind(py).clone();
-    }
-    let text = PyString::new(py, &Ipv4Addr::from(address).to_string());
-    if texts.len() < MOST_TEXTS {
-        texts.insert(address, text.clone().unbind());
-    }
-    text
 }
 
 /// IPv4 and UDP headers; the kernel fills in the IPv4 checksum, UDP has none, for the datagram has its CRC.

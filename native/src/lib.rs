@@ -5,11 +5,16 @@
 
 mod agent;
 mod capton;
+#[cfg(feature = "linux")]
 mod datapath;
 mod fabric;
+#[cfg(feature = "linux")]
 mod inbox;
 mod simulator;
+mod texts;
+#[cfg(feature = "linux")]
 mod tun;
+#[cfg(feature = "linux")]
 mod undecided;
 
 use coding::packets::{Received, Repairs};
@@ -290,8 +295,11 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     agent::register(module)?;
     capton::register(module)?;
     fabric::register(module)?;
-    datapath::register(module)?;
-    tun::register(module)?;
-    undecided::register(module)?;
+    #[cfg(feature = "linux")]
+    {
+        datapath::register(module)?;
+        tun::register(module)?;
+        undecided::register(module)?;
+    }
     simulator::register(module)
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -30,10 +31,16 @@ def build_wheel(
     with TemporaryDirectory() as built:
         os.chdir(ROOT / "native")
         try:
-            native = maturin.build_wheel(built, config_settings)
+            native = maturin.build_wheel(built, kernel_settings(sys.platform, config_settings))
         finally:
             os.chdir(before)
         return with_rooms(Path(built) / native, Path(wheel_directory))
+
+
+def kernel_settings(system: str, settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return maturin's settings for the kernels of a system: what moves packets of hosts is Linux's alone."""
+    without = {} if system == "linux" else {"build-args": "--no-default-features"}
+    return {**without, **(settings or {})}
 
 
 def with_rooms(native: Path, directory: Path) -> str:

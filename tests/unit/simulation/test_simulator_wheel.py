@@ -34,6 +34,16 @@ def backend() -> ModuleType:
     return module
 
 
+def test_kernels_of_other_systems_are_built_without_calls_of_linux() -> None:
+    settings = backend().kernel_settings
+    assert settings("linux", None) == {}
+    for system in ("darwin", "win32"):
+        assert settings(system, {"more": "1"}) == {"build-args": "--no-default-features", "more": "1"}
+    manifest = tomllib.loads((ROOT / "native" / "Cargo.toml").read_text())
+    assert manifest["features"]["default"] == ["linux"]
+    assert manifest["dependencies"]["libc"]["optional"]
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the programs of an environment with the wheel, its kernels those of this one."""

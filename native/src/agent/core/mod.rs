@@ -1,6 +1,7 @@
 //! One host's agent, for Python: `agent::host::Core`.
 
 pub(crate) mod admission;
+#[cfg(feature = "linux")]
 mod carry;
 pub mod policy;
 mod records;
@@ -25,7 +26,7 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use self::admission::{Decided, PyMessage};
 use crate::agent::paths::{leaf_id, Failure, OwnPolicy, PyLoad};
-use crate::datapath::{text_of, Texts};
+use crate::texts::{text_of, Texts};
 pub use policy::path_settings;
 use policy::{types_of, Document, Values};
 
@@ -301,6 +302,7 @@ impl HostCore {
 
 /// Add this to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    #[cfg(feature = "linux")]
     module.add_class::<carry::Carrier>()?;
     module.add_class::<HostCore>()
 }

@@ -196,10 +196,12 @@ def _of_schemes(case: Case) -> Iterator[tuple[SchemeChoice, SimulatedHosts]]:
 def _notices(case: Case) -> list[str]:
     """Return what people must know of a simulated result."""
     tcp, clock = case.transport, case.schemes[0][1].clock
+    profile = case.spec.simulation.profile or case.spec.transport.profile
     found = [
-        f"Simulated, packet by packet: TCP {tcp.control}, initial window {tcp.initial_window}, time-outs from "
-        f"{tcp.least_timeout_us / 1000:g} ms, losses by {'time (RACK)' if tcp.rack else 'duplicates'}, "
-        f"{'with' if tcp.sack else 'without'} SACK. Hosts and switches take no time."
+        f"Simulated, packet by packet: TCP profile {profile} with {tcp.control}, initial window "
+        f"{tcp.initial_window}, time-outs from {tcp.least_timeout_us / 1000:g} ms, losses by "
+        f"{'time (RACK)' if tcp.rack else 'duplicates'}, {'with' if tcp.sack else 'without'} SACK. "
+        "Hosts and switches take no time."
     ]
     if case.mark_from:
         found.append(f"Ports mark packets (ECN) from {case.mark_from} waiting ones on.")

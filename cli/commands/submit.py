@@ -23,7 +23,10 @@ from cli.spec_options import repeats_option, seed_option
     epilog="Examples:  ./capstan submit small --simulation    "
     "./capstan submit my.yaml --api https://192.0.2.1 --authority ca.pem --token-file api-token",
 )
-@click.argument("spec")
+@click.argument("spec", required=False)
+@click.option(
+    "--cancel", type=click.IntRange(1), metavar="NUMBER", help="Cancel this experiment, and no more."
+)
 @click.option("--simulation", is_flag=True, help="Run it packet by packet, not in a lab.")
 @click.option("--api", default="http://127.0.0.1:8080", show_default=True, metavar="URL")
 @token_file_option
@@ -35,7 +38,8 @@ from cli.spec_options import repeats_option, seed_option
 )
 @json_option
 def submit_command(
-    spec: str,
+    spec: str | None,
+    cancel: int | None,
     simulation: bool,
     api: str,
     token_file: Path | None,
@@ -45,9 +49,18 @@ def submit_command(
 ) -> None:
     """Have a controller (of ./capstan serve --experiments, lab, show) run SPEC: a YAML file, or a preset's name.
 
-    Follow it to its end and print the result. Ctrl-C stops following; the experiment goes on.
+    Follow it to its end and print the result. Ctrl-C stops following; the experiment goes on, until --cancel ends it:
+    at once if it waits, within seconds if it runs.
     """
+    if (spec is None) == (cancel is None):
+        raise click.UsageError("give either SPEC or --cancel NUMBER")
     token = token_file.read_text(encoding="utf-8").strip() if token_file else os.environ.get(TOKEN_VARIABLE)
+    if cancel is not None:
+        with Capstan(api, token, authority=authority) as controller:
+            controller.experiment(cancel).cancel()
+        progress.print(f"experiment {cancel} is being cancelled", markup=False, soft_wrap=True)
+        return
+    assert spec is not None
     changes["schemes"] = changes["schemes"] or None
     is_file = "/" in spec or spec.endswith((".yaml", ".yml"))
     what: dict[str, Any] = {"spec": Path(spec)} if is_file else {"preset": spec}

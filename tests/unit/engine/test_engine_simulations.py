@@ -163,6 +163,16 @@ def test_one_that_runs_reports_where_it_is_and_can_be_cancelled(server: Server) 
     server.wait(lambda: not server.ask("GET", "/engine")["running"], 60)
 
 
+def test_the_command_cancels_an_experiment_by_its_number(server: Server) -> None:
+    number = server.submit(spec=LONG, kind="simulation")
+    arguments = ["submit", "--cancel", str(number), "--api", f"http://{server.api}"]
+    done = CliRunner().invoke(capstan, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert server.until(number, "cancelled", "finished", "failed") == "cancelled"
+    both = CliRunner().invoke(capstan, ["submit", "small", "--cancel", "1"])
+    assert (both.exit_code, "either SPEC or --cancel" in both.output) == (2, True)
+
+
 def test_where_there_is_no_lab_the_engine_says_what_waits_in_vain_and_goes_on_simulating(
     server: Server,
 ) -> None:

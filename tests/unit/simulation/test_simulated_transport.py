@@ -56,6 +56,21 @@ def test_a_profile_brings_its_control_and_its_marks() -> None:
     assert not transport_of(small(profile="datacenter", congestion_control="newreno")).marks
 
 
+@pytest.mark.parametrize(
+    ("transport", "asked", "words"),
+    [
+        (Transport("cubic", "linux"), None, "TCP profile linux with cubic"),
+        (Transport("reno", "ns2"), None, "TCP profile ns2 with newreno"),
+        (Transport("cubic", "linux"), "datacenter", "TCP profile datacenter with dctcp"),
+    ],
+)
+def test_a_result_says_which_profile_it_is_of(transport: Transport, asked: Any, words: str) -> None:
+    spec = replace(small(profile=asked), transport=transport, repeats=1)
+    workload = replace(spec.workload, flows=replace(spec.workload.flows, count=4))
+    document, _ = simulate_document(replace(spec, workload=workload))
+    assert any(words in notice for notice in document["notices"])
+
+
 def test_single_settings_go_over_the_profile() -> None:
     asked = SimulatedTcp(3, 40, 20.0, 5.0, 4, True, False, 3, 7.0)
     tcp = transport_of(small(profile="ns2", tcp=asked))

@@ -927,6 +927,7 @@ export interface components {
         } | {
             summary: Record<string, unknown>;
         };
+        /** @description By what an attempt runs: versions of programs, and the machine. */
         EquipRequest: {
             attempt: number;
             versions: {
@@ -1003,7 +1004,6 @@ export interface components {
          *     ``queue_position``: 1 is next; null when it does not wait.
          */
         ProgressView: {
-            experiment: number;
             /** @enum {unknown} */
             state: "queued" | "running" | "cancelling" | "finished" | "failed" | "cancelled" | "interrupted";
             stage: string;
@@ -1017,6 +1017,7 @@ export interface components {
             elapsed_s: number;
             left_s: number | null;
             queue_position: number | null;
+            experiment: number;
             workers: components["schemas"]["WorkerView"][];
             at: number;
         };
@@ -1032,14 +1033,12 @@ export interface components {
             go_on: boolean;
         };
         /**
-         * @description What a worker says of its run: as `experiments.run.progress.Progress`, and who it is.
+         * @description What a worker says of its run, and who it is.
          *
          *     lab: id of its lab; api: where its lab's controller listens, once that is up. here: its lab is the fabric of the
          *     controller that it reports to.
          */
         WorkerReportRequest: {
-            attempt: number;
-            worker: string;
             stage: string;
             /** @default 0 */
             run: number;
@@ -1055,6 +1054,8 @@ export interface components {
             elapsed_s: number;
             /** @default null */
             left_s: number | null;
+            attempt: number;
+            worker: string;
             /** @default null */
             lab: string | null;
             /** @default null */
@@ -1386,6 +1387,19 @@ export interface components {
          *     served first; a port's last queue takes what is beyond it) are the sender's.
          */
         LiveFlow: {
+            priority: number;
+            bytes: number;
+            received_bytes: number;
+            packets: number;
+            repairs: number;
+            recovered: number;
+            lost: number;
+            reordered: number;
+            held: number;
+            release_timeouts: number;
+            paths: {
+                [key: string]: number;
+            };
             id: number;
             source: string;
             destination: string;
@@ -1393,27 +1407,14 @@ export interface components {
             source_port: number;
             destination_port: number;
             traffic_class: string;
-            priority: number;
             /** @enum {unknown} */
             state: "active" | "ended";
             started_at: number;
             last_at: number;
-            bytes: number;
-            received_bytes: number;
-            packets: number;
             bits_per_s: number;
-            paths: {
-                [key: string]: number;
-            };
             paths_now: {
                 [key: string]: number;
             };
-            repairs: number;
-            recovered: number;
-            lost: number;
-            reordered: number;
-            held: number;
-            release_timeouts: number;
         };
         /**
          * @description ``modes``: of its two leaves; the first of each is from before its start. ``queues``: moments at which something
@@ -1429,7 +1430,6 @@ export interface components {
         };
         /** @description What a flow has done since the step before; ``priority``: what its newest packets had. */
         FlowStep: {
-            at: number;
             priority: number;
             bytes: number;
             received_bytes: number;
@@ -1443,6 +1443,7 @@ export interface components {
             paths: {
                 [key: string]: number;
             };
+            at: number;
         };
         ModeAt: {
             at: number;
@@ -1659,6 +1660,7 @@ export interface components {
             version: number;
             policy: components["schemas"]["Policy"];
         };
+        /** @description A scheme as its file says it. */
         Scheme: {
             name: string;
             title: string;
@@ -1678,6 +1680,7 @@ export interface components {
             replication: ("flow" | "syn") | null;
             prior_knowledge: boolean;
         };
+        /** @description How one class of packets is served. */
         ClassScheme: {
             group: ("spray" | "hash" | "label") | null;
             by_mode: components["schemas"]["ByMode"] | null;
@@ -1742,6 +1745,7 @@ export interface components {
             /** @enum {unknown} */
             rule: "timer" | "paths";
         };
+        /** @description Where a scheme is published. ``section``: of the paper, where it is not all of it. */
         Paper: {
             title: string;
             authors: string;
@@ -1831,6 +1835,7 @@ export interface components {
             timeout_packet_times: number;
             buffer_bytes: number;
         };
+        /** @description All that an agent gets of the scheme in force. */
         Policy: {
             version: number;
             scheme: string;
@@ -1843,6 +1848,7 @@ export interface components {
             priority: components["schemas"]["PriorityPolicy"];
             admission: components["schemas"]["AdmissionPolicy"] | null;
         };
+        /** @description How the packets of one class are sent and received. None: without coding, without in-order release. */
         ClassPolicy: {
             path: components["schemas"]["PathSettings"];
             coding: components["schemas"]["CodingPolicy"] | null;
@@ -2032,6 +2038,7 @@ export interface components {
             /** @enum {unknown} */
             role: "operate" | "read";
         };
+        /** @description The presets, by name. */
         SpecsView: {
             presets: components["schemas"]["PresetView"][];
         };

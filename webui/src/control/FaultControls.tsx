@@ -109,9 +109,7 @@ function NewFaultForm({ busy, begin }: { busy: boolean; begin: (fault: NewFault)
           onChange={(event) => setTarget(event.target.value)}
           data={possible}
         />
-        {kind === "slow-link" && (
-          <RateInput value={rate} onChange={setRate} />
-        )}
+        {kind === "slow-link" && <RateInput value={rate} onChange={setRate} />}
         <Button type="submit" disabled={busy || !chosen}>
           Do it
         </Button>

@@ -39,6 +39,10 @@ AGAIN_S: Final = 5.0
 """After a worker that ended before it took anything, another is started this much later."""
 AT_HAND_S: Final = 30.0
 """A worker that others started, and that has asked for a lab's experiment within this time, is there for the next."""
+MOST_WORDS: Final = 500
+"""Characters of what a worker says of itself: each report may be an event."""
+MOST_WAITING: Final = 10_000
+"""Jobs that wait: experiments and points of sweeps. Each costs the database its spec."""
 OVER: Final = ("finished", "failed", "cancelled", "interrupted")
 _LOG: Final = logging.getLogger("capstan.engine")
 
@@ -107,7 +111,10 @@ class Engine:
     # For the API
 
     def submit(self, submission: Submission) -> int:
-        """Queue it; returns its number."""
+        """Queue it; returns its number. Raises StateError if too many wait."""
+        waiting, _ = self._queue.waiting()
+        if waiting >= MOST_WAITING:
+            raise StateError(f"{waiting} experiments and points of sweeps wait: submit it when some have run")
         number = self._queue.submit(submission.job, submission.points)
         self._on_event(ExperimentSubmitted(number, submission.job.name, "queued", len(submission.points)))
         self._wake.set()
@@ -128,6 +135,7 @@ class Engine:
         """
         if self._closing:
             return None
+        worker = worker[:MOST_WORDS]
         with self._lock:
             mine = self._started.get(worker.partition("@")[0])
         if mine is not None and mine.kind != self._turn(self._queue.backlog()):
@@ -150,6 +158,7 @@ class Engine:
         """Take a worker's report. Return whether it is to go on. Raises NotFoundError."""
         if not self._queue.going_on(number, report.attempt):
             return False
+        report = replace(report, worker=report.worker[:MOST_WORDS], stage=report.stage[:MOST_WORDS])
         now = time.monotonic()
         self._reports.put(number, report, now)
         submission = self._queue.parent(number) or number
@@ -307,6 +316,7 @@ class Engine:
     def _announce(self, changes: Iterable[Change]) -> None:
         for change in changes:
             if change.state in OVER:
+                self._announced_at.pop(change.experiment, None)
                 self._on_event(
                     ExperimentEnded(change.experiment, change.name, change.state, change.error, change.parent)
                 )

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from engine.estimate import simulated_s
 from experiments.results.packet_trace import trace_bytes
-from experiments.spec.spec import spec_from_dict
+from experiments.spec.spec import is_scheme_file, spec_from_dict
 from protocol.version import VERSION
 from simulation.fabrics import SettingsError
 from simulation.recorded_again import record_again
@@ -18,6 +18,8 @@ MOST_RUN_S: Final = 20.0
 """Of one core, as estimated before: larger runs are recorded by the command."""
 GZIP: Final = b"\x1f\x8b"
 """What recordings begin with; anything else is why there is none."""
+_NO_SPEC: Final = (ValueError, TypeError, LookupError, AttributeError, AssertionError, ArithmeticError)
+"""What reading a spec raises that nothing has checked: one that was kept as it came."""
 
 
 def problem(experiment: Mapping[str, Any]) -> str:
@@ -34,8 +36,17 @@ def problem(experiment: Mapping[str, Any]) -> str:
             f"experiment {number} was simulated by version {versions['capstan']}, this is {VERSION}, which may give "
             "another run: submit it again"
         )
-    spec = spec_from_dict(experiment["spec"])
-    run_s = simulated_s(spec) / (len(spec.schemes) * spec.repeats)
+    try:
+        spec = spec_from_dict(experiment["spec"])
+        run_s = simulated_s(spec) / (len(spec.schemes) * spec.repeats)
+    except _NO_SPEC as error:
+        return f"experiment {number} was kept with a spec that this version does not read: {error!r}"
+    files = [choice.name for choice in spec.schemes if is_scheme_file(choice.name)]
+    if files:
+        return (
+            f"experiment {number} has a scheme of a file, {files[0]}: record it by "
+            "./capstan simulate SPEC --trace FILE"
+        )
     if run_s > MOST_RUN_S:
         return (
             f"a run of experiment {number} takes some {run_s:.0f} s of processor time, more than {MOST_RUN_S:g} s: "

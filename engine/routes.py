@@ -65,7 +65,7 @@ class EngineRoutes:
             SubmissionBody,
             body_text=YAML,
             status=201,
-            problems=(429,),
+            problems=(409, 429),
         ),
     )
     def submit(self) -> Response:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Literal
 
@@ -20,21 +21,27 @@ from experiments.spec.check import find_spec, preset_names, problems_of
 from experiments.spec.schema import schema
 from experiments.spec.simulated import flows_problem, lab_problem
 from experiments.spec.spec import (
+    Axis,
     Spec,
     is_scheme_file,
     plain,
-    scheme_choice,
     spec_from_dict,
     spec_to_dict,
     with_all_schemes,
 )
-from experiments.spec.sweep import SweepError, points, set_field, words
-from plain.reading import did_you_mean
-from plain.yaml_source import Problem, read
+from experiments.spec.sweep import MOST_POINTS, SweepError, check_axes, grid, points, set_field, words
+from plain.reading import PlainError, build, did_you_mean
+from plain.yaml_source import Problem, Source, read
 
 MOST_BYTES: Final = 1 << 20
 """Of a spec's text."""
 MOST_RUNS: Final = 10_000
+MOST_GRID_BYTES: Final = 4 << 20
+"""Of a spec's text, once for each point of its sweep: each is kept with its own."""
+MOST_GRID_VALUES: Final = 500_000
+"""Of a spec's values, once for each point."""
+DEEPEST_FIELD: Final = 32
+"""Names in a dotted path."""
 _ONE_OF: Final = ("spec", "text", "preset")
 
 
@@ -103,6 +110,7 @@ def read_submission(request: SubmissionBody) -> Submission:
             plain(_with_changes(source.data, changed)), sort_keys=False, allow_unicode=True, width=110
         )
         source = read(text, "")
+    _need_small(source, text, where)
     problems = _files(source.data) or problems_of(source, scheme_names(), overrides_problem)
     if problems:
         placed = request.text is not None and not changed
@@ -233,6 +241,8 @@ def _with_changes(data: dict[str, Any], changed: Mapping[str, Any]) -> dict[str,
     for path, value in changed.items():
         if value is None and path in data:
             del data[path]  # what belongs to other schemes
+        elif path.count(".") >= DEEPEST_FIELD:
+            raise SubmissionError([Wrong(f"set.{path[:100]}", "is not a field of this spec")])
         elif value is not None or "." in path:
             try:
                 set_field(data, path, value)
@@ -241,16 +251,50 @@ def _with_changes(data: dict[str, Any], changed: Mapping[str, Any]) -> dict[str,
     return data
 
 
+def _need_small(source: Source, text: str, where: str) -> None:
+    """Raise SubmissionError for a spec that is too large for as many points as its sweep has."""
+    axes = source.data.get("sweep") if isinstance(source.data, dict) else None
+    counts = [
+        len(axis["values"])
+        for axis in (axes if isinstance(axes, list) else [])
+        if isinstance(axis, dict) and isinstance(axis.get("values"), list)
+    ]
+    grid_points = min(math.prod(counts), MOST_POINTS)
+    if grid_points > 1 and (
+        grid_points * len(text) > MOST_GRID_BYTES or grid_points * len(source.values) > MOST_GRID_VALUES
+    ):
+        raise SubmissionError(
+            [Wrong(where, f"is too large for a sweep of {grid_points} points: leave points or text out")]
+        )
+
+
 def _files(data: Any) -> list[Problem]:
-    """Return which schemes are files: a submission names none of the controller's machine."""
-    given = data.get("schemes") if isinstance(data, dict) else None
-    problems = []
+    """Return which schemes are files, at any point: a submission names none of the controller's machine."""
+    if not isinstance(data, dict):
+        return []
+    problems = [
+        Problem(1, 1, f"schemes[{index}]", f"{name!r} is a file: {_NO_FILES}")
+        for index, name in _file_names(data)
+    ]
+    try:
+        axes = tuple(build(Axis, item, "sweep") for item in data.get("sweep") or ())
+        check_axes(axes)
+        named = {name for _, point in grid(data, axes) for _, name in _file_names(point)}
+    except (PlainError, SweepError, TypeError):
+        return problems  # all that is wrong with the sweep is said with the rest
+    return problems or [Problem(1, 1, "sweep", f"{name!r} is a file: {_NO_FILES}") for name in sorted(named)]
+
+
+_NO_FILES: Final = "what is submitted names schemes of the controller only"
+
+
+def _file_names(data: dict[str, Any]) -> Iterator[tuple[int, str]]:
+    """Yield the index and the name of each scheme of a spec that is a file."""
+    given = data.get("schemes")
     for index, item in enumerate(given if isinstance(given, list) else []):
         name = item.get("name") if isinstance(item, dict) else item
-        if isinstance(name, str) and is_scheme_file(scheme_choice(name).name):
-            text = f"{name!r} is a file: what is submitted names schemes of the controller only"
-            problems.append(Problem(1, 1, f"schemes[{index}]", text))
-    return problems
+        if isinstance(name, str) and is_scheme_file(name):
+            yield index, name
 
 
 def _wrong(problem: Problem, where: str, placed: bool) -> Wrong:

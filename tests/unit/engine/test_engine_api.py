@@ -13,6 +13,7 @@ from sqlalchemy import update
 from controller.api.server import ApiSettings, make_app
 from controller.live.event_log import ExperimentProgress
 from controller.store.models import Experiment
+from engine import dispatcher
 from engine.executors import DaskWorkers, ExecutorError
 from engine.serving import address_for_workers
 from experiments.spec.check import preset_names
@@ -292,3 +293,27 @@ def test_schedulers_that_may_be_asked(address: str, in_clear: bool) -> None:
 def test_a_scheduler_with_tls_and_no_certificates_of_ours_is_one_clear_line() -> None:
     with pytest.raises(ExecutorError, match=r"no certificates of ours for tls://127\.0\.0\.1:1"):
         DaskWorkers("tls://127.0.0.1:1", timeout_s=0.1)
+
+
+def test_what_waits_has_a_number(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatcher, "MOST_WAITING", 3)
+    submit(world)
+    submit(world)
+    assert (
+        "4 experiments and points of sweeps wait"
+        in world.ask("POST", "/experiments", 409, json=SWEEP)["detail"]
+    )
+    claim(world)
+    claim(world)
+    submit(world)
+
+
+def test_what_a_worker_says_of_itself_has_a_length(world: World) -> None:
+    number = submit(world)
+    claimed = claim(world)
+    words = "x" * 100_000
+    path = f"/experiments/{claimed['experiment']}/progress"
+    world.ask("PUT", path, 200, json=report(claimed, stage=words, worker=words))
+    progress = world.get(f"/experiments/{number}/progress")
+    assert len(progress["stage"]) < 1000
+    assert {len(worker["name"]) for worker in progress["workers"]} == {dispatcher.MOST_WORDS}

@@ -135,6 +135,9 @@ def finished(**changes: Any) -> dict[str, Any]:
         ({"kind": "sweep"}, "one of its points"),
         ({"versions": {"capstan": "0.0.1"}}, "simulated by version 0.0.1"),
         ({"spec": LONG}, "s of processor time, more than 20 s"),
+        ({"spec": {"name": "x"}}, "does not read"),
+        ({"spec": TINY | {"schemes": [7]}}, "does not read"),
+        ({"spec": TINY | {"schemes": ["/etc/passwd"]}}, "a scheme of a file, /etc/passwd"),
     ],
 )
 def test_what_cannot_be_recorded_again_is_said(changes: dict[str, Any], words: str) -> None:

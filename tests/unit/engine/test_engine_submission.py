@@ -97,6 +97,32 @@ def test_a_sweep_is_a_point_for_each_combination_and_the_last_axis_runs_fastest(
         ({"preset": "small", "schemes": ["capz"]}, "preset.schemes[0]", "did you mean 'caps'"),
         ({"preset": "small", "schemes": ["/etc/shadow.yaml"]}, "preset.schemes[0]", "is a file"),
         ({"preset": "small", "schemes": ["no/such/file.yaml"]}, "preset.schemes[0]", "is a file"),
+        (
+            {
+                "preset": "small",
+                "set": {"schemes": [{"name": "ecmp"}]},
+                "sweep": {"schemes.0.name": ["/etc/passwd", "caps"]},
+            },
+            "preset.sweep",
+            "'/etc/passwd' is a file",
+        ),
+        (
+            {"preset": "small", "sweep": {"schemes": [["ecmp", "/etc/x.yaml"], ["caps"]]}},
+            "preset.sweep",
+            "is a file",
+        ),
+        ({"preset": "small", "set": {"schemes.0": "/etc/passwd"}}, "preset.schemes[0]", "is a file"),
+        ({"preset": "small", "set": {"x." * 100_000 + "y": 1}}, f"set.{'x.' * 50}", "is not a field"),
+        (
+            {"preset": "small", "set": {"description": "x" * 500_000}, "sweep": {"seed": list(range(20))}},
+            "preset",
+            "too large for a sweep of 20 points",
+        ),
+        (
+            {"preset": "small", "set": {"claims": [{}] * 50_000}, "sweep": {"seed": list(range(20))}},
+            "preset",
+            "too large for a sweep of 20 points",
+        ),
         ({"preset": "small", "sweep": {"seed": []}}, "preset.sweep[0].values", "at least"),
         ({"preset": "small", "sweep": {"seed": list(range(201))}}, "preset.sweep", "more than 200"),
         ({"preset": "small", "sweep": 3}, "preset.sweep", "list"),

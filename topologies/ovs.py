@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from mininet.node import Switch
 
@@ -37,6 +37,7 @@ MAX_BACKOFF_MS: Final = 1000
 _ALLOCATOR: Final = "libtcmalloc_minimal.so.4"
 """At every wake-up ovs-vswitchd allocates 32 buffers for each of its ports, which glibc does slowly: with 13 ports a
 lone packet costs 210 us, with this allocator 149 (docs/traps.md)."""
+Daemon = Literal["ovsdb-server", "ovs-vswitchd"]
 _LIBRARIES: Final = ("/usr/lib/*-linux-gnu", "/usr/lib64", "/usr/lib")
 # An EtherType for local experiments (IEEE Std 802, 88B5), from no host to no host.
 _PROBE_FRAME: Final = "02ca000000fe02ca000000ff88b5" + "00" * 46
@@ -149,15 +150,28 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
             self._start_datapath()
         self._notify()
 
-    def revive(self) -> None:
-        """Start the daemons that have ended, as they were; none after kill(). Raises CommandError."""
+    def revive(self, program: Daemon) -> None:
+        """Start one of the daemons again if it has ended, ovs-vswitchd once its database runs; none after kill().
+
+        Raises CommandError.
+        """
+        if program == "ovs-vswitchd":
+            self._await_database()
         with self._changing:
             if not self.wanted:
                 return
-            if not _runs(self.database_server):
-                self._start_database()
-            if not _runs(self.daemon):
+            if program == "ovsdb-server":
+                if not _runs(self.database_server):
+                    self._start_database()
+            elif not _runs(self.daemon):
                 self._start_datapath()
+
+    def _await_database(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT
+        while self.wanted and not self.abandoned and not _runs(self.database_server):
+            if time.monotonic() > deadline:
+                raise CommandError(f"ovsdb-server of switch {self.name} was not back in {START_TIMEOUT:g} s")
+            time.sleep(0.01)
 
     def kill(self) -> None:
         """Kill this switch's two daemons (`kill -9`); harmless when they are gone."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 from capstan_client.controller import ControllerClient
 from capstan_client.errors import CapstanError, ControllerError
 from experiments.run.traffic import Popen, log_tail
-from topologies.ovs import OvsSwitch
+from topologies.ovs import Daemon, OvsSwitch
 
 LOOK_EVERY_S: Final = 0.02
 CONTROLLER_START_S: Final = 60.0
@@ -192,9 +192,9 @@ class AgentPart(ProcessPart):
 
 
 class DaemonPart:
-    """One of a switch's two daemons: "ovs-vswitchd" or "ovsdb-server"."""
+    """One of a switch's two daemons."""
 
-    def __init__(self, switch: OvsSwitch, program: str) -> None:
+    def __init__(self, switch: OvsSwitch, program: Daemon) -> None:
         self.name = f"{program} of {switch.name}"
         self.log = switch.run_dir / f"{program}.log"
         self._switch = switch
@@ -214,4 +214,4 @@ class DaemonPart:
         return False
 
     def start(self) -> None:
-        self._switch.revive()
+        self._switch.revive(self._program)

@@ -135,6 +135,25 @@ def test_both_daemons_of_a_switch_at_once(lab: Deployment) -> None:
     eventually(lambda: held(lab, "s2") == whole)
 
 
+def test_a_database_that_dies_while_its_switch_starts(lab: Deployment) -> None:
+    switch, before = lab.lab.switch("s2"), len(lab.restarts)
+    whole, daemon = held(lab, "s2"), switch.daemon
+    assert daemon is not None
+    assert switch.database_server is not None
+    os.kill(daemon.pid, signal.SIGKILL)
+    eventually(lambda: switch.daemon is not daemon)
+    os.kill(switch.database_server.pid, signal.SIGKILL)
+    both = {"ovs-vswitchd of s2", "ovsdb-server of s2"}
+    eventually(
+        lambda: {restart.part for restart in lab.restarts[before:]} == both,
+        lambda: (lab.restarts[before:], lab.deaths),
+    )
+    eventually(lambda: lab.complete)
+    wait_whole(lab)
+    lab.check()
+    eventually(lambda: held(lab, "s2") == whole)
+
+
 def test_what_is_down_on_purpose_stays_down(lab: Deployment) -> None:
     before = len(lab.restarts)
     lab.lab.kill_switch("s1")

@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from experiments.run.deployment import Deployment
 from tests.e2e.conftest import HOSTS, LEAVES, PATIENCE_MS, SPINES
@@ -179,6 +179,29 @@ def test_old_data_is_called_old_and_news_end_that(page: Page, lab: Deployment) -
     finally:
         os.kill(controller, signal.SIGCONT)
     expect(state).to_have_text(LIVE)
+
+
+def test_panels_fill_their_rows_and_bars_begin_at_one_place(page: Page) -> None:
+    def box(panel: Locator) -> FloatRect:
+        expect(panel).to_be_visible()
+        found = panel.bounding_box()
+        assert found is not None
+        return found
+
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    page.goto("/operate")
+    switches, agents = (page.get_by_role("region", name=name) for name in ("Switches", "Host agents"))
+    expect(agents.get_by_text("h4")).to_be_visible()
+    assert box(switches)["y"] == box(agents)["y"]
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto("/understand/caps")
+    expect(page.get_by_label("caps.yaml")).to_contain_text("name: caps")
+    file, panel = box(page.get_by_label("caps.yaml")), box(page.get_by_role("region", name="Its file"))
+    assert file["height"] > 0.8 * panel["height"]
+    page.goto("/watch/queues")
+    until(page, "() => document.querySelectorAll('td .mantine-Progress-root').length >= 8")
+    edges = "all => [...new Set(all.map(one => Math.round(one.getBoundingClientRect().left)))]"
+    assert len(page.locator("td .mantine-Progress-root").evaluate_all(edges)) == 1
 
 
 @pytest.mark.parametrize("appearance", APPEARANCES)

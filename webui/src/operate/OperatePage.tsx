@@ -18,7 +18,7 @@ export function OperatePage() {
           Changes need the one in the file api-token of the controller's data directory.
         </Notice>
       )}
-      <Grid least={410}>
+      <Grid least={410} most={2}>
         <Column>
           <SchemeControls may={may} />
           <FaultControls may={may} />

@@ -1,10 +1,19 @@
 import type { ReactNode } from "react";
 import styles from "./Grid.module.css";
 
-/** Panels side by side, as many as fit with *least* pixels each; none is wider than it has to be for the row to be full. */
-export function Grid({ least = 460, children }: { least?: number; children: ReactNode }) {
+interface GridProps {
+  least?: number;
+  most?: number;
+  children: ReactNode;
+}
+
+/** Panels side by side, as many as fit with *least* pixels each but *most* at most, which fill the row. */
+export function Grid({ least = 460, most = 12, children }: GridProps) {
   return (
-    <div className={styles["grid"]} style={{ "--least": `${least}px` } as React.CSSProperties}>
+    <div
+      className={styles["grid"]}
+      style={{ "--least": `${least}px`, "--most": most } as React.CSSProperties}
+    >
       {children}
     </div>
   );

@@ -10,7 +10,8 @@ import { Gauge } from "../parts/Gauge";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
-import { bitRate, digits } from "../parts/units";
+import { bitRate, count, digits } from "../parts/units";
+import styles from "./queues.module.css";
 import { dropped, portQueues, waiting, waitingOnly } from "./rows";
 
 const FULL_PACKETS = 256;
@@ -90,7 +91,10 @@ export function Queues({ first }: { first?: number }) {
                     share={queue.waiting_packets / (full > 1 ? full : FULL_PACKETS)}
                     bad={(queue.dropped_per_s ?? 0) > 0}
                   />{" "}
-                  {queue.waiting_packets} packets{(queue.dropped_per_s ?? 0) > 0 ? " ▼" : ""}
+                  <span className={styles["packets"]}>
+                    {count(queue.waiting_packets, "packet")}
+                    {(queue.dropped_per_s ?? 0) > 0 ? " ▼" : ""}
+                  </span>
                 </span>
               )),
             ],

@@ -113,7 +113,7 @@ function Source({ name }: { name: string }) {
     staleTime: Number.POSITIVE_INFINITY,
   });
   return (
-    <Panel title="Its file">
+    <Panel title="Its file" filled>
       <QueryResult query={text} what="file">
         {(yaml) => (
           <>

@@ -53,6 +53,10 @@ class FaultRoutes:
             raise ProblemError(404, str(error), "body.target") from None
         except FaultConflictError as error:
             raise ProblemError(409, str(error), "body.target") from None
+        except TimeoutError:  # an OSError, too
+            raise
+        except OSError as error:
+            raise _not_kept(error) from None
 
     @delete(
         "/<number:fault>",
@@ -64,6 +68,18 @@ class FaultRoutes:
             return {"ended": self._running.faults.end(fault).id}
         except FaultError as error:
             raise ProblemError(404, str(error)) from None
+        except TimeoutError:  # an OSError, too
+            raise
+        except OSError as error:
+            raise _not_kept(error) from None
+
+
+def _not_kept(error: OSError) -> ProblemError:
+    return ProblemError(
+        503,
+        f"what faults there are cannot be kept over a restart, so nothing has changed: {error.strerror or error}; make "
+        "room in the data directory, and ask again",
+    )
 
 
 def _check_slowness(wanted: FaultBody) -> None:

@@ -14,6 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -122,6 +123,7 @@ class Faults:
         Raises:
             FaultError: there is no such link, switch or host.
             FaultConflictError: it is down, or slow, already; or cannot be.
+            OSError: it cannot be written to the file; nothing has changed.
         """
         with self._lock:
             name, ports = self._find(kind, target)
@@ -130,34 +132,39 @@ class Faults:
                 raise FaultConflictError(f"{name} is {state}")
             fault = Fault(self._next_id, kind, name, time.time(), ports, rate_mbps, delay_ms)
             others = self.all()
+            self._write([*others, fault])  # before all else: what is in force is what a restart would find
             self._faults[fault.id] = fault  # who sees an agent gone is to find why
             try:
                 self._make(fault, others)
             except BaseException:
                 del self._faults[fault.id]
+                with suppress(OSError):
+                    self._write(others)
                 raise
             self._next_id += 1
-            self._write()
             self._publish(FaultBegan(fault))
             return fault
 
     def end(self, number: int) -> Fault:
-        """End a fault. Returns once switches have it. Raises FaultError."""
+        """End a fault. Returns once switches have it.
+
+        Raises:
+            FaultError: there is none of this number.
+            OSError: it cannot be written to the file; nothing has changed.
+        """
         with self._lock:
             fault = self._faults.get(number)
             if fault is None:
                 raise FaultError(f"there is no fault {number} (any more)")
             rest = [fault for fault in self._faults.values() if fault.id != number]
-            if fault.kind == "slow-link":
-                self._reach.set_limits(_limits(rest))
-                for text in self._reach.wait_ports(
-                    fault.ports, LIMIT_S
-                ):  # a switch that comes back gets it again
-                    _LOG.warning("%s is not as fast as it was: %s", fault.target, text)
-            elif fault.kind != "agent-down":  # an agent comes back by itself
-                self._reach.set_ports(set(fault.ports) - self._held(rest), True)
+            self._write(rest)
+            try:
+                self._unmake(fault, rest)
+            except BaseException:
+                with suppress(OSError):
+                    self._write(self.all())
+                raise
             del self._faults[number]
-            self._write()
             self._publish(FaultEnded(fault))
             return fault
 
@@ -168,6 +175,16 @@ class Faults:
             self._crash(fault.target)
         else:
             self._reach.set_ports(set(fault.ports) - self._held(others), False)
+
+    def _unmake(self, fault: Fault, rest: list[Fault]) -> None:
+        if fault.kind == "slow-link":
+            self._reach.set_limits(_limits(rest))
+            for text in self._reach.wait_ports(
+                fault.ports, LIMIT_S
+            ):  # a switch that comes back gets it again
+                _LOG.warning("%s is not as fast as it was: %s", fault.target, text)
+        elif fault.kind != "agent-down":  # an agent comes back by itself
+            self._reach.set_ports(set(fault.ports) - self._held(rest), True)
 
     def _slow(self, fault: Fault, others: list[Fault]) -> None:
         self._reach.set_limits(_limits([*others, fault]))
@@ -206,9 +223,9 @@ class Faults:
         ends = {end for link in names.links for end in (link.a, link.b) if end is not None}
         return target, tuple(sorted(end for end in ends if end.dpid == dpid))
 
-    def _write(self) -> None:
+    def _write(self, faults: Iterable[Fault]) -> None:
         fresh = self._file.with_suffix(".new")
-        fresh.write_text(json.dumps([asdict(fault) for fault in self._faults.values()]))
+        fresh.write_text(json.dumps([asdict(fault) for fault in faults]))
         fresh.replace(self._file)
 
 

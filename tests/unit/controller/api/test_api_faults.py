@@ -90,6 +90,24 @@ def test_faults_outlive_the_controller(tmp_path: Path, ports: Ports) -> None:
     assert ports.down == {PortRef(9, 3)}
 
 
+def test_a_fault_that_cannot_be_kept_is_not_made_and_none_is_ended(tmp_path: Path, ports: Ports) -> None:
+    faults = made(tmp_path, ports)
+    link = faults.begin("link-down", "l1-a9")
+    down, full = set(ports.down), tmp_path / "faults.new"
+    full.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left on device"):
+        faults.begin("switch-down", "l1")
+    with pytest.raises(OSError, match="No space left on device"):
+        faults.end(link.id)
+    assert (faults.all(), ports.down) == ([link], down)
+    full.unlink()
+    with pytest.raises(FaultConflictError):
+        faults.begin("slow-link", "l1-a9", None, 5.0)
+    assert made(tmp_path, ports).all() == [link], "what could not be made is not kept"
+    faults.end(link.id)
+    assert made(tmp_path, ports).all() == []
+
+
 def test_a_slow_link_is_slow_at_both_ends_and_only_then(tmp_path: Path, ports: Ports) -> None:
     faults = made(tmp_path, ports)
     slow = faults.begin("slow-link", "a9-l1", 0.5)

@@ -7,6 +7,8 @@ from typing import Final
 
 from controller.live.topics import frame
 
+PIECE_BYTES: Final = 1 << 16
+"""What a reader is given at a time, unless one frame has more: frames are all readers' own together, pieces are not."""
 MOST_EVENTS: Final = 2000
 """Events that wait for a reader; beyond, the oldest are dropped and the reader gets their number."""
 
@@ -49,10 +51,19 @@ class Backlog:
         self._greeting = data
 
     def take(self) -> bytes:
-        """Return all that waits, events before samples; it is the caller's from here on."""
-        gap = frame("gap", {"lost": self._lost}) if self._lost else b""
-        taken = b"".join((self._greeting, gap, *self._events, *self._samples.values()))
-        self._events.clear()
-        self._samples.clear()
+        """Return the next piece of what waits, events before samples; it is the caller's from here on."""
+        greeting, gap = self._greeting, frame("gap", {"lost": self._lost}) if self._lost else b""
         self._greeting, self._lost = b"", 0
-        return taken
+        parts = [part for part in (greeting, gap) if part]
+        size = sum(map(len, parts))
+        while (upcoming := self._next()) is not None and (not parts or size + len(upcoming) <= PIECE_BYTES):
+            parts.append(self._pop())
+            size += len(upcoming)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _next(self) -> bytes | None:
+        """Return the frame that goes next, or None."""
+        return self._events[0] if self._events else next(iter(self._samples.values()), None)
+
+    def _pop(self) -> bytes:
+        return self._events.popleft() if self._events else self._samples.pop(next(iter(self._samples)))

@@ -17,6 +17,8 @@ from controller.subscribers import Subscribers
 KEPT: Final = 20_000
 SET_S: Final = 0.05
 """Seconds by which the wall clock may differ from what it was; beyond, it has been set, or has drifted."""
+MOST_TEXT: Final = 4096
+"""Characters of a text of an event: errors and names come from clients, and all readers get them."""
 FEW: Final = 500
 """Events that are sooner found one by one, from the nearer end, than by going through all before them."""
 
@@ -125,7 +127,8 @@ class EventLog:
         self._offset = self._began - time.monotonic()
 
     def add(self, event: Any) -> None:
-        """Keep an event; its ``at``, if it has one, is on the monotonic clock."""
+        """Keep an event, its texts cut off at `MOST_TEXT`; its ``at``, if it has one, is on the monotonic clock."""
+        event = _shortened(event)
         before, wall, after = time.monotonic(), self._clock(), time.monotonic()
         time_s = getattr(event, "at", before)
         offset = wall - before
@@ -172,6 +175,16 @@ class EventLog:
             if self._events and self._events[0].cursor > 1:
                 return self._events[0].at
         return self._began
+
+
+def _shortened(event: Any) -> Any:
+    """Return an event without the ends of texts that are too long."""
+    texts = {
+        name: f"{value[:MOST_TEXT]}..."
+        for name in getattr(event, "__dataclass_fields__", ())
+        if isinstance(value := getattr(event, name), str) and len(value) > MOST_TEXT
+    }
+    return dataclasses.replace(event, **texts) if texts else event
 
 
 def kind_of(event: Any) -> str:

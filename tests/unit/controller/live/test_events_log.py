@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.live import event_log as events
-from controller.live.event_log import EventLog
+from controller.live.event_log import MOST_TEXT, EventLog, ExperimentEnded
 from controller.plane.effects import ModeChanged
 from tests.waiting import eventually
 
@@ -52,3 +52,10 @@ def test_times_follow_a_clock_that_is_set_and_do_not_waver() -> None:
         wall = log.wall(moment)
         log.add(ModeChanged(moment, 1, "on", "first-packet"))
         assert log.since(0)[-1].at == log.wall(moment) == wall
+
+
+def test_a_text_of_a_client_takes_no_more_of_the_memory_than_others() -> None:
+    log = EventLog()
+    log.add(ExperimentEnded(1, "mine", "failed", "x" * (1 << 20)))
+    [kept] = log.since(0)
+    assert kept.data == ExperimentEnded(1, "mine", "failed", "x" * MOST_TEXT + "...")

@@ -23,7 +23,7 @@ from controller.fabric.graph import PortRef
 from controller.lifecycle import AgentEvent
 from controller.live import event_log
 from controller.live import stream as stream_module
-from controller.live.backlog import Backlog
+from controller.live.backlog import PIECE_BYTES, Backlog
 from controller.live.topics import LOG_TOPICS, parse_topics, topic_of
 from controller.plane.effects import ModeChanged
 from tests.unit.api_world import BASE, World, api_world
@@ -362,3 +362,19 @@ def test_of_samples_only_the_newest_waits_and_events_before_them() -> None:
     assert not backlog
     assert backlog.take() == b""
     assert (backlog.dropped_events, backlog.dropped_samples) == (1, 1)
+
+
+def test_a_reader_is_given_pieces_and_a_large_frame_is_the_one_that_all_have() -> None:
+    """So readers that take nothing keep what they were given last, and not all that waited, each a copy."""
+    backlog = Backlog(frozenset({"modes", "links", "flows"}))
+    small, large = b"x" * 1000, b"y" * (4 * PIECE_BYTES)
+    for _ in range(200):
+        backlog.event("modes", small)
+    backlog.sample("links", large)
+    backlog.sample("flows", small)
+    taken = []
+    while backlog:
+        taken.append(backlog.take())
+    assert b"".join(taken) == small * 200 + large + small
+    assert [len(piece) for piece in taken[:-2]] == [65_000, 65_000, 65_000, 5_000]
+    assert taken[-2] is large

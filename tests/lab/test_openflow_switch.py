@@ -16,7 +16,6 @@ import pytest
 
 from controller.fabric.switch_data import HeldHost, MeterReading, PacketOut
 from controller.openflow import connection
-from controller.openflow import shell as shell_module
 from controller.openflow.cookies import Rule
 from controller.openflow.errors import OpenFlowError
 from controller.openflow.tables import Table
@@ -33,6 +32,7 @@ from controller.openflow.wanted import (
     ToGroup,
 )
 from controller.plane.effects import Effects, ModeChanged
+from controller.shell import shell as shell_module
 from controller.shell.confirmations import ModeSwitched
 from controller.shell.shell import OpenFlowShell
 from controller.shell.shell_events import SwitchRefused

@@ -11,7 +11,7 @@ import click
 from rich.table import Table
 
 from cli.console import json_option, progress, results, write_json
-from cli.recordings import recording_options
+from cli.recordings import Recording, recording_options
 from cli.spec_options import database_option, points_option, repeats_option, results_option, schemes_option
 from simulation.fabrics import Fabric, LinkChange, SettingsError
 from simulation.reference import read_reference
@@ -169,7 +169,7 @@ def simulate_command(
         raise click.UsageError("give SPEC or --trace-file FILE")
     _need_options_of(context, of_trace=trace_file is not None)
     if spec is not None:
-        from cli.simulated_spec import Asked, Recording, run_simulated
+        from cli.simulated_spec import Asked, run_simulated
         from cli.specs import SpecChanges
 
         cores = own_cores().workers() if cores is None else cores

@@ -23,6 +23,7 @@ from controller.agents.listeners import TcpListener
 from controller.agents.server import ChannelSettings
 from controller.agents.token import host_tokens, read_or_make_token
 from controller.api.body_limits import long_bodies
+from controller.api.exporting import MOST_WAITING
 from controller.api.front.limits import FrontSettings, TlsFiles, Tokens
 from controller.api.front.process import HttpFront
 from controller.api.server import ApiSettings, Extension, make_app
@@ -38,7 +39,8 @@ from controller.store.finished_flows import FinishedFlowStore
 from controller.store.retention import Retention
 from protocol.version import VERSION
 
-API_THREADS: Final = 8
+API_THREADS: Final = 2 * MOST_WAITING
+"""Half of them answer all that is not drawn."""
 LLDP_KEY_BYTES: Final = 16
 LAST_S: Final = 10.0
 """After a control thread died, the process has this long to end in order; then it ends at once."""

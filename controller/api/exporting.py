@@ -24,6 +24,9 @@ ROWS: Final = 5000
 DRAW_S: Final = 60.0
 _DRAWING: Final = threading.Lock()
 """One figure at a time: each takes a processor for a second or so."""
+MOST_WAITING: Final = 8
+"""Figures and recordings that are made or wait, each in a thread of the API's: other answers need some, too."""
+PLACES: Final = threading.BoundedSemaphore(MOST_WAITING)
 
 
 def parquet_file(flows: Iterable[Mapping[str, Any]]) -> IO[bytes]:
@@ -84,8 +87,17 @@ def drawn(name: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
 def printed(what: str, made: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
     """Return what a module of ours prints when it is given *lines*: *what*, which is *made* in a process of its own.
 
-    Raises ProblemError (503): it could not be made, or not within `DRAW_S`.
+    Raises ProblemError (503): it could not be made, or not within `DRAW_S`; or `MOST_WAITING` others wait.
     """
+    if not PLACES.acquire(blocking=False):
+        raise ProblemError(503, f"{what} was not {made}: {MOST_WAITING} others wait; ask again")
+    try:
+        return _printed(what, made, module, lines)
+    finally:
+        PLACES.release()
+
+
+def _printed(what: str, made: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
     with _DRAWING:
         process = subprocess.Popen(
             ["nice", sys.executable, "-m", *module],

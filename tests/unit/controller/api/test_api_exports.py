@@ -5,15 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 import pytest
 
+from controller.api.exporting import MOST_WAITING, PLACES, printed
+from controller.app import API_THREADS
 from tests.unit.api_world import BASE, World, api_world
 from tests.unit.experiments_store import flow_row, new_experiment, run_row
+from tests.waiting import eventually
 
 FLOWS = 6000
 VOID = {"meta", "br", "img", "link"}
@@ -85,6 +91,41 @@ def test_figures_that_cannot_be_say_so(world: World, experiment: int) -> None:
             in world.get(f"/experiments/{empty}/figures/{name}.svg", 404)["detail"]
         )
     world.get("/experiments/999/figures", 404)
+
+
+def test_figures_that_wait_have_a_number_and_others_are_answered(
+    world: World, experiment: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The first is not done before the pipe is written; what waits behind it takes no more threads than it may."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "slow.py").write_text(f"print(open({str(pipe)!r}).read(), end='')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    made: list[bytes] = []
+    waiting = [
+        threading.Thread(target=lambda: made.append(printed("a figure", "drawn", ("slow",), ())))
+        for _ in range(MOST_WAITING)
+    ]
+    for thread in waiting:
+        thread.start()
+    path = f"/experiments/{experiment}/figures/by-size.svg"
+
+    def is_full() -> bool:
+        if PLACES.acquire(blocking=False):
+            PLACES.release()
+            return False
+        return True
+
+    eventually(is_full)
+    assert "others wait" in world.get(f"/experiments/{experiment}/figures/by-size.svg", 503)["detail"]
+    assert API_THREADS > MOST_WAITING
+    for number in range(MOST_WAITING):
+        pipe.write_text("x")
+        eventually(lambda number=number: len(made) > number)
+    for thread in waiting:
+        thread.join()
+    assert made == [b"x"] * MOST_WAITING
+    assert world.client.get(BASE + path).status_code == 200, "there is room again"
 
 
 def test_an_answer_that_the_client_has_is_not_sent_again(world: World, experiment: int) -> None:

@@ -54,6 +54,8 @@ class Block:
     on_ms: list[float] = field(default_factory=list)
     off_ms: list[float] = field(default_factory=list)
     health_ms: list[float] = field(default_factory=list)
+    floor_ms: list[float] = field(default_factory=list)
+    """Of two processes that share nothing with the controller but the processors (`overload_floor`)."""
     most_bytes: int = 0
     """Resident memory of the controller and its HTTP process, the most of it."""
     idle: list[tuple[CpuSample, CpuSample]] = field(default_factory=list)
@@ -90,10 +92,12 @@ def measure(directory: Path, cycles: int) -> dict[str, Any]:
             _program(
                 "benchmarks.overload_fabric", str(openflow), first="ready", patience_s=START_S
             ) as fabric,
+            _program("benchmarks.overload_floor", first="ready", patience_s=START_S) as floor,
             ControllerClient(api) as client,
         ):
+            timed = (fabric, floor)
             _, cursor = client.events()
-            _block(measured.alone, fabric, cycles, pid, api)
+            _block(measured.alone, timed, cycles, pid, api)
             port = str(urlsplit(api).port)
             with _memory(pid, measured.loaded):
                 with _program(
@@ -103,27 +107,36 @@ def measure(directory: Path, cycles: int) -> dict[str, Any]:
                     first="loading",
                     patience_s=LOADING_S,
                 ) as loading:
-                    _block(measured.loaded, fabric, cycles, pid, api)
+                    _block(measured.loaded, timed, cycles, pid, api)
                     measured.loads = _last_words(loading)
                 time.sleep(AFTER_S)
-            _block(measured.after, fabric, cycles, pid, api)
+            _block(measured.after, timed, cycles, pid, api)
             _look(measured, client, cursor, pid)
     return document(figures(measured), notes(measured, cycles))
 
 
-def _block(block: Block, fabric: subprocess.Popen[str], cycles: int, pid: int, api: str) -> None:
-    assert fabric.stdin is not None
-    assert fabric.stdout is not None
+def _block(
+    block: Block, timed: tuple[subprocess.Popen[str], subprocess.Popen[str]], cycles: int, pid: int, api: str
+) -> None:
+    """Measure a block. timed: the fabric's program and the floor's, at the same time."""
     with _memory(pid, block), _health(api, block.health_ms), sampled(block.idle):
-        print(cycles, BLOCK_S, file=fabric.stdin, flush=True)
-        line = fabric.stdout.readline()
+        for program in timed:
+            print(cycles, BLOCK_S, file=program.stdin, flush=True)
+        fabric, floor = (_said(program) for program in timed)
+    block.on_ms += fabric["on"]
+    block.off_ms += fabric["off"]
+    block.floor_ms += floor
+
+
+def _said(program: subprocess.Popen[str]) -> Any:
+    """Return what a program printed as a line of JSON. Raises ToolError if it has ended."""
+    assert program.stdout is not None
+    line = program.stdout.readline()
     if not line:
         raise ToolError(
-            f"the fabric's program ended with {fabric.wait()}: the controller let its switches go"
+            f"a program ended with {program.wait()}: the fabric's does when the controller lets its switches go"
         )
-    times = json.loads(line)
-    block.on_ms += times["on"]
-    block.off_ms += times["off"]
+    return json.loads(line)
 
 
 def _look(measured: Measured, client: ControllerClient, cursor: int, pid: int) -> None:
@@ -147,12 +160,18 @@ def figures(measured: Measured) -> dict[str, Figure]:
         result[f"on_median_{name}"] = Figure(statistics.median(block.on_ms), "ms")
         result[f"on_p99_{name}"] = Figure(percentile(block.on_ms, 99), "ms")
         result[f"off_p99_{name}"] = Figure(percentile(block.off_ms, 99), "ms")
+        result[f"floor_p99_{name}"] = Figure(percentile(block.floor_ms, 99), "ms")
         result[f"cycles_{name}"] = Figure(len(block.off_ms), "changes each way", better="higher")
         result[f"processors_idle_{name}"] = Figure(idle_percent(block.idle), "%", better="higher")
     for name in ("loaded", "after"):
         for way in ("on", "off"):
             ratio = result[f"{way}_p99_{name}"].value / result[f"{way}_p99_alone"].value
             result[f"{way}_p99_{name}_to_alone"] = Figure(ratio, "times", RATIO_GOAL)
+        floor = result[f"floor_p99_{name}"].value
+        result[f"floor_p99_{name}_to_alone"] = Figure(floor / result["floor_p99_alone"].value, "times")
+        result[f"on_p99_{name}_to_floor"] = Figure(
+            result[f"on_p99_{name}"].value / floor, "times the floor's"
+        )
     for name, block in blocks.items():
         goal = None if name == "alone" else HEALTH_GOAL_MS
         result[f"health_p99_{name}"] = Figure(percentile(block.health_ms, 99), "ms", goal)
@@ -190,6 +209,7 @@ def notes(measured: Measured, cycles: int) -> tuple[str, ...]:
         f"minimal switches on loopback, {cycles} cycles a block or {BLOCK_S:g} s of them",
         "on: from the first short packet's way up until the leaf has its update; off: from that to the next one",
         "the load's own process is on the same machine, at nice 19",
+        "floor: the same between two processes that share nothing with the controller but the processors",
         f"after: from {AFTER_S:g} s after the load's end on",
         *(f"{name}: {value:g}" for name, value in sorted(measured.loads.items())),
     )

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import random
+import socket
+import threading
+
 import pytest
 
 from benchmarks.openflow_peer import Committed, FrameOut, OpenFlowPeer, packet_in
 from benchmarks.overload import Block, Measured, figures
+from benchmarks.overload_floor import answer, ask
 from controller.openflow.cookies import Rule
 from controller.openflow.session import OpenFlowSession
 from controller.openflow.session_events import MeterCount, PacketIn, Ready, SessionEvent, UpdateDone
@@ -51,8 +56,8 @@ def test_updates_frames_meters_and_packets_go_their_ways() -> None:
 
 
 def test_goals_are_against_the_same_run_without_load() -> None:
-    alone = Block([1.0, 2.0], [20.0, 21.0], [5.0], 100 << 20)
-    loaded = Block([2.0, 5.0], [21.0, 22.0], [150.0], 200 << 20)
+    alone = Block([1.0, 2.0], [20.0, 21.0], [5.0], [1.0, 1.0], 100 << 20)
+    loaded = Block([2.0, 5.0], [21.0, 22.0], [150.0], [4.0, 4.0], 200 << 20)
     result = figures(Measured(alone, loaded, alone, links_after=8))
     assert result["on_p99_loaded_to_alone"].met(2) is False
     assert result["off_p99_loaded_to_alone"].met(2) is True
@@ -60,3 +65,19 @@ def test_goals_are_against_the_same_run_without_load() -> None:
     assert result["health_p99_after"].met(2) is True
     assert result["memory_kept_after"].value == 0
     assert result["links_after"].met(2) is True
+    assert result["floor_p99_loaded_to_alone"].value == pytest.approx(4.0)
+    assert result["on_p99_loaded_to_floor"].value == pytest.approx(4.97 / 4.0)
+    assert result["floor_p99_loaded_to_alone"].goal is None, "it is the machine's"
+
+
+def test_the_floor_asks_and_is_answered_after_its_work() -> None:
+    asking, asked = socket.socketpair()
+    with asking, asked:
+        answering = threading.Thread(target=answer, args=(asked, 0.02))
+        answering.start()
+        took_ms = ask(asking, 2, 3600.0, random.Random(1))
+        assert ask(asking, 2, 0.0, random.Random(1)) == [], "the time is over"
+        asking.shutdown(socket.SHUT_WR)
+        answering.join()
+    assert len(took_ms) == 2
+    assert min(took_ms) >= 0.02 * 1e3 / 4, "its thread computes beside others of this process"

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,18 @@ from tests.lab.engine_server import ROOT, TINY, Server, serving
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.timeout(400)
+LONG: dict[str, Any] = TINY | {
+    "workload": {
+        "flows": {
+            "count": 400,
+            "sizes": {"kind": "fixed", "bytes": 200_000},
+            "arrivals": {"kind": "poisson", "load": 0.4},
+            "pattern": "left-to-right",
+        }
+    },
+    "repeats": 1,
+}
+"""Long enough, at each point, for the other worker to begin, too."""
 
 
 def address_in(told: Path) -> str | None:
@@ -78,3 +91,25 @@ def test_two_dask_workers_share_the_points_of_a_sweep(tmp_path: Path) -> None:
         assert found["state"] == "finished", found["error"]
         assert [point["words"] for point in found["summary"]["points"]] == [f"seed = {n}" for n in seeds]
         assert len(server.ask("GET", f"/experiments/{number}/results.csv").splitlines()) == 1 + len(seeds)
+
+
+def test_two_dask_workers_share_the_points_of_a_simulated_sweep(tmp_path: Path) -> None:
+    with (
+        cluster(tmp_path, 2) as address,
+        serving(tmp_path / "data", "--dask", address, "--labs", "0", "--simulations", "2") as server,
+    ):
+        assert server.ask("GET", "/engine")["address"] == address
+        seeds = list(range(1, 9))
+        number = server.submit(spec=LONG, kind="simulation", sweep={"seed": seeds}, schemes=["ecmp"])
+        seen: set[str] = set()
+
+        def both() -> bool:
+            seen.update(workers_of(server, number))
+            return len(seen) == 2
+
+        server.wait(both, 120)
+        server.until(number, "finished", "failed", "interrupted")
+        found = server.ask("GET", f"/experiments/{number}")
+        assert found["state"] == "finished", found["error"]
+        assert [point["words"] for point in found["summary"]["points"]] == [f"seed = {n}" for n in seeds]
+        assert found["summary"]["simulated"]

@@ -228,6 +228,23 @@ fn what_is_dropped_is_rebuilt_from_repairs() {
 }
 
 #[test]
+fn acknowledgements_time_the_flow_that_they_acknowledge() {
+    let demands = crowd(12, 4, 150);
+    let repairs = |sampling_s| {
+        let mut settings = settings(PathSettings::Spray, Group::Spray, Some(Code::Mds), 12, demands.len());
+        let estimator = EstimatorChoice { kind: EstimatorKind::RttAverage, sampling_s: Some(sampling_s) };
+        settings.send.estimator = Some(estimator);
+        for coding in settings.send.coding.iter_mut().flatten() {
+            coding.redundancy = RedundancyRule::TargetDecodeProbability;
+        }
+        let simulation = run(config(leaf_spine(3, 4, 4, 10, 10), 40), demands.clone(), settings);
+        simulation.records().iter().map(|record| record.repairs).sum::<u64>()
+    };
+    // Without a round trip both have the estimate that they began with, and as many repairs.
+    assert_ne!(repairs(0.05), repairs(0.5));
+}
+
+#[test]
 fn the_same_seed_is_the_same_run_in_any_steps() {
     let demands = crowd(12, 4, 100);
     let of = |seed: u64, step: u64| {

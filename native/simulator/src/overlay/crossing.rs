@@ -4,7 +4,7 @@ use agent::priority::FlowTypes;
 
 use super::admission::Connection;
 use super::datagram::Carried;
-use super::inner::Inner;
+use super::inner::{back, Inner};
 use super::{switching, Lingering, ModeEvent, Overlay, Record, Settings, SplitEvent};
 use crate::config::Config;
 use crate::events::Kind;
@@ -60,7 +60,9 @@ impl Simulation {
         let payload = self.config.lengths.payload;
         let flow = self.flows.get(packet.flow)?;
         let (row, bytes, last) = (flow.number, flow.demand.bytes, flow.packets - 1);
+        let (source, destination) = (flow.demand.source, flow.demand.destination);
         let overlay = self.overlay.as_ref()?;
+        let key = overlay.key(row, source, destination);
         let data = packet.cargo == Cargo::Data;
         let answer = Answer {
             missing: packet.number,
@@ -74,7 +76,7 @@ impl Simulation {
         Some(Inner {
             place: packet.flow,
             row,
-            key: overlay.key(row, host, packet.destination),
+            key: if host == source { key } else { back(key) },
             cargo: packet.cargo,
             marks: packet.marks,
             rank: packet.priority,

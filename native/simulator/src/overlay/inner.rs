@@ -23,7 +23,7 @@ pub struct Inner {
     /// The flow's place among those under way, and its row in the workload: places are used again.
     pub place: u32,
     pub row: u32,
-    /// Protocol, addresses in the direction of the packet, and ports in that of its flow's data.
+    /// Protocol, addresses and ports, all in the direction of the packet.
     pub key: Key,
     pub cargo: Cargo,
     pub marks: Marks,
@@ -125,11 +125,13 @@ impl Packets for Inner {
     }
 }
 
-/// Return the key of packets the other way.
+/// Return the key of packets the other way, as `FlowKey::reverse` has it: agents find by that what an ACK acknowledges.
 pub fn back(key: Key) -> Key {
     let mut back = key;
     back[1..5].copy_from_slice(&key[5..9]);
     back[5..9].copy_from_slice(&key[1..5]);
+    back[9..11].copy_from_slice(&key[11..]);
+    back[11..].copy_from_slice(&key[9..11]);
     back
 }
 

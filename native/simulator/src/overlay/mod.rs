@@ -210,6 +210,7 @@ impl Overlay {
         instant
     }
 
+    /// Return the key of a flow's data.
     fn key(&self, row: u32, from: u32, to: u32) -> Key {
         let line = &self.settings.lines[row as usize];
         let mut key = [TCP; 13];

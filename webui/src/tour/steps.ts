@@ -61,7 +61,7 @@ export const STEPS: readonly Step[] = [
   {
     title: "Spraying reorders",
     words: [
-      "RPS draws a path for each packet. All four paths carry the same, and the long flows get more. But packets overtake each other: TCP takes a gap for a loss, and retransmits what is only late.",
+      "RPS draws a path for each packet. All four paths carry about the same, and the long flows get more. But packets overtake each other: TCP takes a gap for a loss, and retransmits what is only late.",
       "Long flows now wait on every path, so that short flows (blue) wait behind them, whichever path they take.",
     ],
     plays: "rps",

@@ -141,7 +141,7 @@ def test_os_ken_crashes_when_interrupted() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_us_cleanly(number: signal.Signals) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "controller.openflow", "--listen", "0.0.0.0:0"],
+        [sys.executable, "-m", "controller.shell", "--listen", "0.0.0.0:0"],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

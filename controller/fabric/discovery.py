@@ -340,9 +340,10 @@ class LinkDiscovery:
         return max(PERIOD_S, 2 * len(self._up) / PORTS_PER_S)
 
     def _hasten(self, ref: PortRef, when: float) -> None:
-        """Have *ref*'s next frame leave by *when*, among those of links: one that answered before its link
-        was up waits for
-        an edge port's turn, which is later than the other end would put up with."""
+        """Have *ref*'s next frame leave by *when*, among those of links.
+
+        A port that answered before its link was up waits for an edge port's turn: too late for the other end.
+        """
         state = self._ports[ref]
         if state.next_send is not None:
             self._schedule(ref, state, min(state.next_send, when))

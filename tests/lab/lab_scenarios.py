@@ -80,7 +80,7 @@ def start_stop() -> None:
 
 
 def interrupt(signal_name: str) -> None:
-    """A signal at several moments of the start, and once the lab is up; nobody has to clean up after it."""
+    """A signal at several moments of the start, and once the lab is up: nothing is left to clean up."""
     number = signal.Signals[signal_name]
     before = look()
     process, wait_for = start_launcher()
@@ -117,7 +117,7 @@ def killed_while_a_client_waits() -> None:
 
 
 def launcher_and_reaper_killed() -> None:
-    """Nobody is left to clean up: what survives is found and ended by clean()."""
+    """Launcher and reaper are killed: clean() finds and ends what survives."""
     before = look()
     process, wait_for = start_launcher()
     wait_for("go")
@@ -141,7 +141,7 @@ def launcher_and_reaper_killed() -> None:
 
 
 def foreign_things_stay() -> None:
-    """Somebody else's switch, namespace, interface and processes outlive a dead lab's cleaning."""
+    """Another program's switch, namespace, interface and processes outlive a dead lab's cleaning."""
     place = Path("/run/foreign-place")
     place.mkdir()
     env = {**os.environ, "OVS_RUNDIR": str(place), "OVS_LOGDIR": str(place), "OVS_DBDIR": str(place)}

@@ -69,6 +69,22 @@ def workers_of(server: Server, number: int) -> set[str]:
     return {one["name"] for one in server.progress(number)["workers"]}
 
 
+def finished_by_two(server: Server, number: int, seeds: list[int]) -> dict[str, Any]:
+    """Return a sweep over *seeds* that two workers have shared, once it has finished with all of its points."""
+    seen: set[str] = set()
+
+    def both() -> bool:
+        seen.update(workers_of(server, number))
+        return len(seen) == 2
+
+    server.wait(both, 120)
+    server.until(number, "finished", "failed", "interrupted")
+    finished: dict[str, Any] = server.ask("GET", f"/experiments/{number}")
+    assert finished["state"] == "finished", finished["error"]
+    assert [point["words"] for point in finished["summary"]["points"]] == [f"seed = {n}" for n in seeds]
+    return finished
+
+
 def test_two_dask_workers_share_the_points_of_a_sweep(tmp_path: Path) -> None:
     with (
         cluster(tmp_path, 2) as address,
@@ -79,17 +95,7 @@ def test_two_dask_workers_share_the_points_of_a_sweep(tmp_path: Path) -> None:
         # more than one of them does while a busy machine keeps the other from starting
         seeds = list(range(1, 13))
         number = server.submit(spec=TINY, sweep={"seed": seeds}, schemes=["ecmp"])
-        seen: set[str] = set()
-
-        def both() -> bool:
-            seen.update(workers_of(server, number))
-            return len(seen) == 2
-
-        server.wait(both, 120)
-        server.until(number, "finished", "failed", "interrupted")
-        found = server.ask("GET", f"/experiments/{number}")
-        assert found["state"] == "finished", found["error"]
-        assert [point["words"] for point in found["summary"]["points"]] == [f"seed = {n}" for n in seeds]
+        finished_by_two(server, number, seeds)
         assert len(server.ask("GET", f"/experiments/{number}/results.csv").splitlines()) == 1 + len(seeds)
 
 
@@ -101,15 +107,5 @@ def test_two_dask_workers_share_the_points_of_a_simulated_sweep(tmp_path: Path) 
         assert server.ask("GET", "/engine")["address"] == address
         seeds = list(range(1, 9))
         number = server.submit(spec=LONG, kind="simulation", sweep={"seed": seeds}, schemes=["ecmp"])
-        seen: set[str] = set()
-
-        def both() -> bool:
-            seen.update(workers_of(server, number))
-            return len(seen) == 2
-
-        server.wait(both, 120)
-        server.until(number, "finished", "failed", "interrupted")
-        found = server.ask("GET", f"/experiments/{number}")
-        assert found["state"] == "finished", found["error"]
-        assert [point["words"] for point in found["summary"]["points"]] == [f"seed = {n}" for n in seeds]
-        assert found["summary"]["simulated"]
+        finished = finished_by_two(server, number, seeds)
+        assert finished["summary"]["simulated"]

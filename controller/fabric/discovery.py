@@ -16,13 +16,13 @@ link: tiers come from the wiring, and hosts are not looked for on wired ports.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Final
 
 from controller.fabric.came_up import CameUp
 from controller.fabric.events import LinkDown, LinkDownCause, LinkUp
+from controller.fabric.frame_times import FrameTimes
 from controller.fabric.graph import Link, PortRef, link_between
 from controller.fabric.joining_ports import AT_ONCE, JoiningPorts
 from controller.fabric.port_state import PortState
@@ -61,9 +61,7 @@ class LinkDiscovery:
         self._connected: set[int] = set()
         self._wired = WiredPorts()
         self._up: set[Link] = set()
-        self._queue: list[tuple[float, PortRef]] = []
-        self._edge_queue: list[tuple[float, PortRef]] = []
-        """Of ports that are no link's: their frames come after those that links live by."""
+        self._frame_times = FrameTimes(self._ports)
         self._clear_times: dict[int, float] = {}
         """`clear_at` of each switch, until one of its ports changes."""
         self._came_up = CameUp()
@@ -275,7 +273,7 @@ class LinkDiscovery:
         ports: list[PortRef] = []
         events = self._join(now)
         while len(ports) < MOST_AT_ONCE:
-            ref = self._next_due(now)
+            ref = self._frame_times.take(now)
             if ref is None:
                 break
             state = self._ports[ref]
@@ -289,30 +287,8 @@ class LinkDiscovery:
 
     def deadline(self) -> float | None:
         """Return when `due` wants to be called next, or None."""
-        times = [queue[0][0] for queue in self._queues() if self._first_in(queue) is not None]
-        if (since := self._joining.since()) is not None:
-            times.append(since)
-        return min(times, default=None)
-
-    def _queues(self) -> tuple[list[tuple[float, PortRef]], ...]:
-        return self._queue, self._edge_queue
-
-    def _next_due(self, now: float) -> PortRef | None:
-        """Return the port whose turn it is, once."""
-        for queue in self._queues():
-            if self._first_in(queue) is not None and queue[0][0] <= now:
-                return heapq.heappop(queue)[1]
-        return None
-
-    def _first_in(self, queue: list[tuple[float, PortRef]]) -> PortRef | None:
-        """Return the first port of a queue, without those that a later decision has overtaken."""
-        while queue:
-            when, ref = queue[0]
-            state = self._ports.get(ref)
-            if state is not None and state.next_send == when:
-                return ref
-            heapq.heappop(queue)
-        return None
+        times = self._frame_times.next(), self._joining.since()
+        return min((when for when in times if when is not None), default=None)
 
     def _excuse(self, now: float) -> None:
         """Count no silence for the time in which this was not called although it should have been."""
@@ -350,7 +326,7 @@ class LinkDiscovery:
 
     def _schedule(self, ref: PortRef, state: PortState, when: float) -> None:
         state.next_send = when
-        heapq.heappush(self._queue if ref in self._wired else self._edge_queue, (when, ref))
+        self._frame_times.add(ref, when, of_link=ref in self._wired)
 
     def _set_port(self, dpid: int, port: Port, now: float, *, fresh: bool) -> list[LinkEvent]:
         ref = PortRef(dpid, port.number)

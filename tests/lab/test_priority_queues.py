@@ -314,6 +314,7 @@ def test_open_vswitch_makes_a_tree_of_the_rows_for_a_kernel_datapath() -> None:
         watcher.watch("s1", switch.run_dir / "db.sock")
         try:
             eventually(lambda: seen.get("s1") is not None)
+            eventually(lambda: planned(ONE_QUEUE).in_force, "the writer has looked at the port")
             switch.vsctl("clear", "port", port, "qos")
             eventually(lambda: planned(ONE_QUEUE).ports[0].by == "none")
             watcher.post(lambda: watcher.transact("s1", planned(PortQueues(4)).operations))

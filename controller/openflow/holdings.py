@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from controller.openflow import codec
 from controller.openflow.inventory import Inventory
@@ -13,6 +14,10 @@ from controller.openflow.wanted import Difference
 What = tuple[str, object]
 """What a message is about, named when the switch refuses it: ("flow", Flow(...))."""
 Step = tuple[bytes, What]
+UNUSED_GROUP_S: Final = 5.0
+"""How long a group stays after the last entry that led to it. Open vSwitch hashes a packet for a dp_hash group and then
+looks the group up a second time, by its number: by then a bundle may have been committed, and on a busy machine the
+datapath does both for a while after that. A packet whose group is gone is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +36,21 @@ class Holdings:
         self._generations = set(inventory.generations)
         self._generation = max(inventory.generations, default=0) or 1
         self._groups = set(inventory.groups)
+        self._unused: dict[int, float] = {}
+        """Groups that no entry leads to any more, with since when, in that order."""
         self._meters = set(inventory.meters)
 
     def counting_meters(self) -> list[int]:
         """Return the meters that are there to be read, ascending: not those of what goes to the controller."""
         return sorted(meter for meter in self._meters if meter < PUNT_METER)
 
-    def plan(self, difference: Difference, whole: bool) -> UpdatePlan:
+    def plan(self, difference: Difference, whole: bool, now: float) -> UpdatePlan:
         """Return the messages that make *difference*; they count as sent.
 
         With *whole*, the difference is all that the switch should hold: its entries get a new generation, and the same
-        bundle deletes those of all older ones and the groups that are not named. So traffic meets the old state or the
-        new one, and nothing else. Meters travel outside, for Open vSwitch takes none into bundles.
+        bundle deletes those of all older ones. So traffic meets the old state or the new one, and nothing else. Groups
+        that nothing leads to any more are left for `delete_unused`. Meters travel outside, for Open vSwitch takes none
+        into bundles.
 
         Raises EncodingError if OpenFlow cannot say it; nothing counts as sent then.
         """
@@ -70,7 +78,6 @@ class Holdings:
                     (codec.delete_generation(old), ("deletion of generation", old))
                     for old in sorted(old_generations)
                 ),
-                *((codec.delete_group(old), ("deletion of group", old)) for old in sorted(old_groups)),
             ),
             after=tuple((codec.delete_meter(old), ("deletion of meter", old)) for old in sorted(old_meters)),
         )
@@ -78,9 +85,24 @@ class Holdings:
         self._generations = (self._generations - old_generations) | (
             {generation} if difference.add_flows else set()
         )
-        self._groups = (self._groups | groups) - old_groups
+        self._groups |= groups
+        self._unused = {old: since for old, since in self._unused.items() if old not in groups}
+        for old in sorted(old_groups):
+            self._unused.setdefault(old, now)
         self._meters = (self._meters | meters) - old_meters
         return plan
+
+    def unused_at(self) -> float | None:
+        """Return when `delete_unused` has something to delete, seconds; None if every group is in use."""
+        return next((since + UNUSED_GROUP_S for since in self._unused.values()), None)
+
+    def delete_unused(self, now: float) -> list[bytes]:
+        """Return the messages that delete groups which have been unused for `UNUSED_GROUP_S`; they count as sent."""
+        old = [group for group, since in self._unused.items() if since + UNUSED_GROUP_S <= now]
+        for group in old:
+            del self._unused[group]
+            self._groups.discard(group)
+        return [codec.delete_group(group) for group in old]
 
 
 def _generations_after(generation: int) -> Iterator[int]:

@@ -137,7 +137,10 @@ class OpenFlowSession:
         return data
 
     def timer(self, now: float) -> None:
-        """Keep the connection alive. Raises PeerError if the switch has gone silent or never got ready."""
+        """Keep the connection alive, and delete groups that have long been of no use.
+
+        Raises PeerError if the switch has gone silent or never got ready.
+        """
         if not self.ready and now - self._began >= HANDSHAKE_LIMIT_S:
             raise PeerError(f"no handshake within {HANDSHAKE_LIMIT_S:g} s")
         if now - self._received_at >= SILENCE_LIMIT_S:
@@ -145,6 +148,9 @@ class OpenFlowSession:
         if self._echo_asked is None and now - self._received_at >= ECHO_INTERVAL_S:
             self._echo_asked = now
             self._send(requests.ECHO)
+        if self._holdings is not None:
+            for message in self._holdings.delete_unused(now):
+                self._send(message)
 
     def probe(self) -> None:
         """Ask the switch for an echo now; `probe_answered` says when it has."""
@@ -166,19 +172,22 @@ class OpenFlowSession:
     def deadline(self) -> float:
         """Return when `timer` wants to be called next."""
         limit = SILENCE_LIMIT_S if self._echo_asked is not None else ECHO_INTERVAL_S
-        silence = self._received_at + limit
-        return silence if self.ready else min(silence, self._began + HANDSHAKE_LIMIT_S)
+        due = self._received_at + limit
+        if not self.ready:
+            due = min(due, self._began + HANDSHAKE_LIMIT_S)
+        unused_at = None if self._holdings is None else self._holdings.unused_at()
+        return due if unused_at is None else min(due, unused_at)
 
     # What the controller wants
 
-    def apply(self, difference: Difference, whole: bool) -> int:
+    def apply(self, difference: Difference, whole: bool, now: float) -> int:
         """Send *difference* as one atomic bundle; returns a ticket that an `UpdateDone` will carry.
 
         With *whole*, the difference is all that the switch should hold (`Holdings.plan`).
         Raises EncodingError if OpenFlow cannot say it; nothing is sent then.
         """
         assert self._holdings is not None  # nothing is wanted of a switch before it is ready
-        plan = self._holdings.plan(difference, whole)
+        plan = self._holdings.plan(difference, whole, now)
         update = _Update(self._next_ticket, self._xid + 1, [])
         self._next_ticket += 1
 

@@ -86,7 +86,7 @@ class EffectsSender:
             connection = self._switches.get(dpid)
             if connection is None:
                 continue  # it is gone; it gets its whole state when it comes back
-            ticket = connection.session.apply(effects.updates[dpid], dpid in effects.resync)
+            ticket = connection.session.apply(effects.updates[dpid], dpid in effects.resync, self._clock())
             self._board.flush(connection)
             if dpid in changes and not connection.closed:
                 self._confirmations.trace((connection, ticket), changes[dpid], noticed, self._clock())

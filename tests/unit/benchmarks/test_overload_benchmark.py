@@ -45,7 +45,7 @@ def test_updates_frames_meters_and_packets_go_their_ways() -> None:
     session, peer = OpenFlowSession(0.0), OpenFlowPeer(0xFAB, [1, 2])
     exchange(session, peer)
     flow = FlowRule(Table.CLASSIFY, 10, Match(in_port=1), (Output(2),), cookie=Rule.CLASS)
-    session.apply(Difference(add_meters=(Meter(SHORT_METER),), add_flows=(flow,)), False)
+    session.apply(Difference(add_meters=(Meter(SHORT_METER),), add_flows=(flow,)), False, now=1.0)
     session.packet_out(2, b"a frame")
     session.read_meters()
     events, asked = exchange(session, peer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from os_ken.ofproto import ofproto_v1_5 as ofp
 
 from controller.fabric.switch_data import Held, HeldHost, MeterReading
 from controller.openflow.cookies import Rule
+from controller.openflow.holdings import UNUSED_GROUP_S
 from controller.openflow.session_events import MeterCount, PacketIn, PortStatus, Refused, UpdateDone
 from controller.openflow.tables import PORT_METERS, PUNT_METER, Table
 from controller.openflow.wanted import (
@@ -141,14 +143,13 @@ def test_a_change_is_one_bundle_with_groups_first_and_meters_outside() -> None:
         delete_groups=(9,),
         delete_meters=(7,),
     )
-    one.apply(difference, whole=False)
+    one.apply(difference, whole=False, now=1.0)
     kinds = [kind for kind, _ in inner_messages(one.data_to_send())]
     assert kinds == [
         ofp.OFPT_METER_MOD,
         ofp.OFPT_GROUP_MOD,
         ofp.OFPT_FLOW_MOD,
         ofp.OFPT_FLOW_MOD,
-        ofp.OFPT_GROUP_MOD,
         ofp.OFPT_METER_MOD,
         ofp.OFPT_BARRIER_REQUEST,
     ]
@@ -175,7 +176,9 @@ def group_mods(data: bytes) -> list[tuple[int, int]]:
 def test_a_whole_state_deletes_all_that_is_older_and_not_named() -> None:
     one, _ = handshake(**held_switch())
     kept = Group(320, "dp_hash", 1, GROUP.buckets)
-    one.apply(Difference(add_meters=(Meter(1),), add_groups=(GROUP, kept), add_flows=(FLOW,)), whole=True)
+    one.apply(
+        Difference(add_meters=(Meter(1),), add_groups=(GROUP, kept), add_flows=(FLOW,)), whole=True, now=1.0
+    )
     data = one.data_to_send()
     mask = 0xFFFF << 48
     (added, *deleted) = flow_mods(data)
@@ -183,7 +186,7 @@ def test_a_whole_state_deletes_all_that_is_older_and_not_named() -> None:
     generation = added[1] >> 48
     assert generation not in (0, 6, 7)
     assert deleted == [(ofp.OFPFC_DELETE, old << 48, mask) for old in (0, 6, 7)]
-    assert group_mods(data) == [(0x8000, 4), (0x8000, 320), (ofp.OFPGC_DELETE, 256)]
+    assert group_mods(data) == [(0x8000, 4), (0x8000, 320)]
     meter_mods = [
         (struct.unpack_from("!H", message, 8)[0], struct.unpack_from("!I", message, 12)[0])
         for kind, message in inner_messages(data)
@@ -191,23 +194,44 @@ def test_a_whole_state_deletes_all_that_is_older_and_not_named() -> None:
     ]
     assert meter_mods == [(ofp.OFPMC_DELETE, 5)]
     # a change keeps the generation; the next whole state deletes just that one
-    one.apply(Difference(add_flows=(FLOW,)), whole=False)
+    one.apply(Difference(add_flows=(FLOW,)), whole=False, now=1.0)
     assert flow_mods(one.data_to_send()) == [(ofp.OFPFC_ADD, generation << 48 | Rule.DELIVER, 0)]
-    one.apply(Difference(add_flows=(FLOW,)), whole=True)
+    one.apply(Difference(add_flows=(FLOW,)), whole=True, now=1.0)
     data = one.data_to_send()
     added, deleted_one = flow_mods(data)
     assert added[1] >> 48 not in (0, generation)
     assert deleted_one == (ofp.OFPFC_DELETE, generation << 48, mask)
-    assert group_mods(data) == [(ofp.OFPGC_DELETE, 4), (ofp.OFPGC_DELETE, 320)]
+
+
+def test_a_group_is_deleted_long_after_the_last_entry_that_led_to_it() -> None:
+    """Packets that were hashed for it before may still be on their way to it."""
+    one, _ = handshake(**held_switch())
+    one.apply(Difference(add_groups=(GROUP,), add_flows=(FLOW,)), whole=True, now=1.0)  # neither 256 nor 320
+    one.data_to_send()
+    list(one.receive(message(ofp.OFPT_ECHO_REPLY, 0), 3.0))
+    one.apply(Difference(add_groups=(replace(GROUP, id=320),)), whole=False, now=2.0)  # used again
+    one.apply(Difference(delete_groups=(GROUP.id,)), whole=False, now=3.0)
+    assert ofp.OFPGC_DELETE not in [command for command, _ in group_mods(one.data_to_send())]
+    assert one.deadline() <= 1.0 + UNUSED_GROUP_S
+    one.timer(0.9 + UNUSED_GROUP_S)
+    assert not group_mods(one.data_to_send())
+    one.timer(1.0 + UNUSED_GROUP_S)
+    assert group_mods(one.data_to_send()) == [(ofp.OFPGC_DELETE, 256)]
+    one.timer(3.0 + UNUSED_GROUP_S)
+    assert group_mods(one.data_to_send()) == [(ofp.OFPGC_DELETE, GROUP.id)]
+    assert one.deadline() > 3.0 + UNUSED_GROUP_S, "nothing more is due at once"
+    one.apply(Difference(add_groups=(replace(GROUP, id=8),)), whole=True, now=9.0)
+    one.timer(9.0 + UNUSED_GROUP_S)
+    assert group_mods(one.data_to_send())[1:] == [(ofp.OFPGC_DELETE, 320)], "the others are gone"
 
 
 def test_entries_added_before_the_whole_state_are_older_than_it() -> None:
     """A switch that is taken over gets a few entries first; they must not outlive the whole state that follows."""
     for held in ({}, {"flows": flow_description(FLOW, 0)}, held_switch()):
         one, _ = handshake(**held)
-        one.apply(Difference(add_flows=(FlowRule(0, 9, Match()),)), whole=False)
+        one.apply(Difference(add_flows=(FlowRule(0, 9, Match()),)), whole=False, now=1.0)
         ((_, cookie, _),) = flow_mods(one.data_to_send())
-        one.apply(Difference(add_flows=(FLOW,)), whole=True)
+        one.apply(Difference(add_flows=(FLOW,)), whole=True, now=1.0)
         _, *deleted = flow_mods(one.data_to_send())
         assert (ofp.OFPFC_DELETE, cookie, 0xFFFF << 48) in deleted
 
@@ -217,16 +241,16 @@ def test_a_new_generation_is_never_one_that_is_there(used: list[int]) -> None:
     flows = b"".join(flow_description(FLOW, generation) for generation in used)
     one, _ = handshake(flows=flows)
     for _ in range(3):
-        one.apply(Difference(add_flows=(FLOW,)), whole=True)
+        one.apply(Difference(add_flows=(FLOW,)), whole=True, now=1.0)
         added, *deleted = flow_mods(one.data_to_send())
         assert added[1] >> 48 not in (0, *(cookie >> 48 for _, cookie, _ in deleted))
 
 
 def test_errors_are_told_of_the_update_that_caused_them() -> None:
     one, _ = handshake()
-    first = one.apply(Difference(add_groups=(GROUP,), add_flows=(FLOW,)), whole=False)
+    first = one.apply(Difference(add_groups=(GROUP,), add_flows=(FLOW,)), whole=False, now=1.0)
     messages = list(sent(one.data_to_send()))
-    second = one.apply(Difference(add_flows=(FLOW,)), whole=False)
+    second = one.apply(Difference(add_flows=(FLOW,)), whole=False, now=1.0)
     (*_, (_, barrier2, _)) = sent(one.data_to_send())
     (_, _, (_, flow_xid, part), _, (_, barrier, _)) = messages
     error = struct.pack("!HH", ofp.OFPET_BAD_MATCH, ofp.OFPBMC_BAD_PREREQ) + part[:64]

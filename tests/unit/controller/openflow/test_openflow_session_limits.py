@@ -107,7 +107,7 @@ def test_a_reply_of_another_kind_than_was_asked_for_is_refused() -> None:
 
 def test_errors_about_one_update_are_kept_up_to_a_limit() -> None:
     one, _ = handshake()
-    one.apply(Difference(add_flows=(FLOW,)), whole=False)
+    one.apply(Difference(add_flows=(FLOW,)), whole=False, now=1.0)
     (*_, (_, flow_xid, _), _, (_, barrier, _)) = sent(one.data_to_send())
     error = message(ofp.OFPT_ERROR, flow_xid, struct.pack("!HH", ofp.OFPET_BAD_MATCH, 9))
     list(one.receive(error * 1000, 1.0))
@@ -124,11 +124,11 @@ def test_a_switch_that_answers_nothing_is_refused_at_last(what: str, monkeypatch
     echo = message(ofp.OFPT_ECHO_REQUEST, 1)
     for _ in range(20):
         if what == "updates":
-            open_session.apply(Difference(add_flows=(FLOW,)), whole=False)
+            open_session.apply(Difference(add_flows=(FLOW,)), whole=False, now=1.0)
         else:
             open_session.read_meters()
         assert not list(open_session.receive(echo, 1.0))
-    open_session.apply(Difference(add_flows=(FLOW,)), whole=False)
+    open_session.apply(Difference(add_flows=(FLOW,)), whole=False, now=1.0)
     open_session.read_meters()
     with pytest.raises(PeerError, match="leaves more than 20 updates or requests unanswered"):
         list(open_session.receive(echo, 1.0))

@@ -58,7 +58,8 @@ class Spawner:
     ) -> subprocess.Popen[Any]:
         """Start *argv* in a network namespace (None: this one), marked, to be killed when this process dies.
 
-        A session of its own keeps a terminal's Ctrl-C from it. Raise ProgramMissingError.
+        A session of its own keeps a terminal's Ctrl-C from it. An exception that a signal's handler raises meanwhile
+        ends the process: the caller would not know of it. Raise ProgramMissingError.
         """
         marked = lab_environment(self.lab_id, env)
         program = shutil.which(argv[0], path=marked.get("PATH"))
@@ -76,7 +77,13 @@ class Spawner:
             self._started.append(process)
             return process
 
-        return self._thread.submit(start).result()
+        started = self._thread.submit(start)
+        try:
+            return started.result()
+        except BaseException:
+            with suppress(Exception):
+                end_child(started.result())
+            raise
 
     def reap(self, timeout: float = 10.0) -> None:
         """Collect what has ended, so that no zombie is left. Waits up to *timeout* seconds in all."""

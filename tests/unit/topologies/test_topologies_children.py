@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from topologies.processes import end_child
+from topologies.processes import Spawner, end_child, find_processes
 
 LASTS = [sys.executable, "-c", "import signal; signal.pause()"]
 
@@ -32,3 +32,25 @@ def test_what_has_ended_keeps_its_exit_code() -> None:
     for process in (known, not_asked):
         end_child(process)
         assert process.returncode == 3
+
+
+@pytest.mark.timeout(60)
+def test_a_start_that_is_interrupted_leaves_no_process() -> None:
+    """A cancelled experiment's: its traffic generator would keep the port that the next one's needs."""
+
+    class Interrupted(BaseException):
+        pass
+
+    def interrupt(number: int, frame: object) -> None:
+        raise Interrupted
+
+    spawner = Spawner("interrupted")
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with pytest.raises(Interrupted):
+            # in the child, and so while the caller waits for it
+            spawner.popen(None, LASTS, preexec_fn=lambda: os.kill(os.getppid(), signal.SIGUSR1))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert find_processes("interrupted") == []
+    spawner.close()

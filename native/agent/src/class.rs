@@ -27,11 +27,6 @@ impl TrafficClass {
         TrafficClass::ALL.get(usize::from(value)).copied()
     }
 
-    /// Returns the class that a 6-bit DSCP carries; what agents do not send is `None`.
-    pub fn of_dscp(dscp: u8) -> TrafficClass {
-        TrafficClass::of(dscp >> 3).unwrap_or(TrafficClass::None)
-    }
-
     /// Returns the 6-bit DSCP of this class and a priority (0 to 7, the highest bits of others are ignored).
     pub fn dscp(self, priority: u8) -> u8 {
         (self as u8) << 3 | (priority & 7)

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::inner::{plain_ipv4, TCP, UDP};
+use crate::inner::{plain_ipv4, ACK, PSH, TCP, UDP};
 
 pub const VNET_BYTES: usize = 10;
 const NEEDS_CHECKSUM: u8 = 1;
@@ -10,8 +10,6 @@ pub const GSO_NONE: u8 = 0;
 pub const GSO_TCP4: u8 = 1;
 pub const GSO_TCP6: u8 = 4;
 const MAX_SUPER: usize = 65535 - 40;
-const PSH: u8 = 0x08;
-const ACK: u8 = 0x10;
 
 /// One write: `front`, then each part's packet from its offset on.
 #[derive(Debug, PartialEq, Eq)]

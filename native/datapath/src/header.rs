@@ -8,7 +8,6 @@ pub const SOURCE: u8 = 1;
 pub const REPAIR: u8 = 2;
 pub const FEEDBACK: u8 = 3;
 pub const CLASS_MASK: u8 = 0x03;
-pub const CONTROL: u8 = 3;
 const MAGIC: u8 = 0xCA;
 const VERSION: u8 = 1;
 const CRC_OFFSET: usize = 28;

@@ -16,27 +16,18 @@ pub fn plain_ipv4(packet: &[u8]) -> bool {
         && packet[7] == 0
 }
 
-/// The flow of a plain IPv4 packet of TCP whose header fits.
-pub fn tcp_key(packet: &[u8]) -> Option<Key> {
-    if packet.len() < 40 || !plain_ipv4(packet) || packet[9] != TCP {
-        return None;
-    }
-    let header = usize::from(packet[32] >> 4) * 4;
-    if header < 20 || header > packet.len() - 20 {
-        return None;
-    }
-    let mut key = [0; 13];
-    key[0] = TCP;
-    key[1..].copy_from_slice(&packet[12..24]);
-    Some(key)
-}
-
 pub const ICMP: u8 = 1;
 pub const ICMPV6: u8 = 58;
+/// TCP's flags: the sender has no more data.
 pub const FIN: u8 = 0x01;
+/// A connection begins.
 pub const SYN: u8 = 0x02;
+/// A connection breaks off.
 pub const RST: u8 = 0x04;
+/// The receiver is to be given the data at once.
 pub const PSH: u8 = 0x08;
+/// The acknowledgement number counts.
+pub const ACK: u8 = 0x10;
 const FRAGMENT: u8 = 44;
 /// Hop-by-hop options, routing, mobility, destination options: all say their length in the same place.
 const EXTENSIONS: [u8; 4] = [0, 43, 60, 135];

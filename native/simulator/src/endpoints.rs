@@ -48,16 +48,8 @@ impl Simulation {
         if packet.cargo == Cargo::Datagram {
             self.unwrap(handle, &packet);
         } else {
-            let answer = Answer {
-                missing: packet.number,
-                beyond: packet.beyond,
-                blocks: packet.blocks,
-                stamp: packet.stamp,
-                marked: packet.marks.echo,
-                repeated: packet.marks.repeated,
-            };
             let Packet { flow, number, stamp, cargo, marks: Marks { congested: marked, .. }, .. } = packet;
-            self.take_in(flow, cargo, Arrived { number, stamp, marked }, &answer);
+            self.take_in(flow, cargo, Arrived { number, stamp, marked }, &Answer::of(&packet));
         }
         self.retire(packet.flow);
     }

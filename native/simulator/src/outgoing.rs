@@ -58,16 +58,10 @@ fn control(place: u32, cargo: Cargo, destination: u32, stamp: Time, lengths: &Le
 /// Return an acknowledgement: of the best priority, and never marked.
 pub fn acknowledgement(flow: &Flow, place: u32, answer: &Answer, lengths: &Lengths) -> Packet {
     Packet {
-        flow: place,
         number: answer.missing,
-        bytes: lengths.acknowledgement,
-        priority: 0,
-        destination: flow.demand.source,
-        path: NO_PATH,
-        cargo: Cargo::Acknowledgement,
         marks: Marks { echo: answer.marked, repeated: answer.repeated, ..Marks::default() },
         beyond: answer.beyond,
-        stamp: answer.stamp,
         blocks: answer.blocks,
+        ..control(place, Cargo::Acknowledgement, flow.demand.source, answer.stamp, lengths)
     }
 }

@@ -4,7 +4,6 @@
 /// Picoseconds since the run's start.
 pub type Time = u64;
 
-pub const NANOSECOND: Time = 1_000;
 pub const MICROSECOND: Time = 1_000_000;
 pub const MILLISECOND: Time = 1_000_000_000;
 pub const SECOND: Time = 1_000_000_000_000;

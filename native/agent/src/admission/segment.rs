@@ -1,18 +1,9 @@
 //! TCP segments: what of a header decides, and the packets of bytes that windows are written into.
 
+pub use datapath::inner::{ACK, FIN, PSH, RST, SYN};
+
 use super::window::Clamped;
 use crate::host::Bytes;
-
-/// The sender has no more data.
-pub const FIN: u8 = 0x01;
-/// A connection begins.
-pub const SYN: u8 = 0x02;
-/// A connection breaks off.
-pub const RST: u8 = 0x04;
-/// The receiver is to be given the data at once.
-pub const PSH: u8 = 0x08;
-/// The acknowledgement number counts.
-pub const ACK: u8 = 0x10;
 
 const HEADER_BYTES: usize = 20;
 const LARGEST_SEGMENT: u8 = 2;

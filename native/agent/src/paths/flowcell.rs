@@ -9,9 +9,6 @@ use crate::paths::{flow_entropy, PathPolicy, Train};
 use crate::route::{FlowRef, Route};
 use crate::time::Seconds;
 
-/// Bytes of the largest segment that TCP hands down (TSO), section 2.1.
-pub const FLOWCELL_BYTES: i64 = 65536;
-
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     /// Of the labels that `turn` counts in.

@@ -20,7 +20,7 @@ mod unblocked;
 
 pub use departures::{Departed, Departures};
 pub use flow_hash::FlowHash;
-pub use flowcell::{Flowcell, FLOWCELL_BYTES};
+pub use flowcell::Flowcell;
 pub use flowlet::Flowlet;
 pub use granted::Granted;
 pub use label_hash::LabelHash;

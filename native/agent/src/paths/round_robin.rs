@@ -33,11 +33,6 @@ impl<R: Random> RoundRobin<R> {
     pub fn new(random: R) -> RoundRobin<R> {
         RoundRobin { random, turns: NumberMap::default() }
     }
-
-    /// Returns true if the turn over the labels of a route has begun, so that its next packet draws nothing.
-    pub fn has_begun(&self, route: &Route) -> bool {
-        self.turns.get(&route.id()).is_some_and(|turn| turn.version == route.version)
-    }
 }
 
 impl<R: Random> PathPolicy for RoundRobin<R> {

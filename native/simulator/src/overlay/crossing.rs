@@ -64,14 +64,6 @@ impl Simulation {
         let overlay = self.overlay.as_ref()?;
         let key = overlay.key(row, source, destination);
         let data = packet.cargo == Cargo::Data;
-        let answer = Answer {
-            missing: packet.number,
-            beyond: packet.beyond,
-            blocks: packet.blocks,
-            stamp: packet.stamp,
-            marked: packet.marks.echo,
-            repeated: packet.marks.repeated,
-        };
         let behind = (u64::from(packet.number) * u64::from(payload)).min(bytes);
         Some(Inner {
             place: packet.flow,
@@ -86,7 +78,7 @@ impl Simulation {
             bytes: packet.bytes,
             payload: if data { packet.bytes - self.config.lengths.header } else { 0 },
             stamp: packet.stamp,
-            answer: (packet.cargo == Cargo::Acknowledgement).then(|| Box::new(answer)),
+            answer: (packet.cargo == Cargo::Acknowledgement).then(|| Box::new(Answer::of(packet))),
             window: None,
         })
     }

@@ -7,15 +7,11 @@ use agent::receiving::{Contradiction, Payload, UnitShape};
 use coding::packets::LENGTH_BYTES;
 use coding::Kernel;
 use datapath::inner::{FlowKey, Key, Malformed, Seen, TCP, TRANSPORT};
-use datapath::tunnel::NOT_ECT;
+use datapath::tunnel::{CE, ECT0, NOT_ECT};
 
 use crate::packets::{Cargo, Marks};
 use crate::time::Time;
 use crate::transport::Answer;
-
-/// ECN: may be marked, and is.
-const ECT: u8 = 0b10;
-const CE: u8 = 0b11;
 
 /// A packet of a host.
 #[derive(Clone, Debug)]
@@ -106,7 +102,7 @@ impl Inside for Inner {
         match self.marks {
             Marks { capable: false, .. } => NOT_ECT,
             Marks { congested: true, .. } => CE,
-            _ => ECT,
+            _ => ECT0,
         }
     }
 

@@ -26,9 +26,6 @@ pub enum Tier {
     HostDown,
 }
 
-pub const TIERS: [Tier; 6] =
-    [Tier::HostUp, Tier::LeafUp, Tier::CoreUp, Tier::CoreDown, Tier::LeafDown, Tier::HostDown];
-
 impl Tier {
     pub fn name(self) -> &'static str {
         match self {

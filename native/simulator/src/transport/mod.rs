@@ -8,7 +8,7 @@ pub mod receiver;
 mod sliding;
 pub mod tcp;
 
-use crate::packets::{Block, BLOCKS};
+use crate::packets::{Block, Packet, BLOCKS};
 use crate::time::{Time, NEVER};
 use crate::Error;
 use fixed::Fixed;
@@ -96,6 +96,20 @@ pub struct Answer {
     pub marked: bool,
     /// Whether that had arrived before (RFC 2883).
     pub repeated: bool,
+}
+
+impl Answer {
+    /// Return what an acknowledgement carries, as `outgoing::acknowledgement` writes it.
+    pub fn of(packet: &Packet) -> Answer {
+        Answer {
+            missing: packet.number,
+            beyond: packet.beyond,
+            blocks: packet.blocks,
+            stamp: packet.stamp,
+            marked: packet.marks.echo,
+            repeated: packet.marks.repeated,
+        }
+    }
 }
 
 /// A packet that a sender wants to leave now.

@@ -1,4 +1,4 @@
-"""Retransmission episodes of TCP under CAPTON, as agents report them: what was sent again, and why."""
+"""Retransmission episodes of TCP under CAPTON, as agents report them: what was retransmitted, and why."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ VERDICTS: Final[dict[Verdict, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Resent:
-    """Payload that a connection sent again, from its first such byte until all was acknowledged that had left by then.
+    """Payload that a connection retransmitted, from its first such byte until all was acknowledged that had left by
+    then.
 
     ``at_s``: seconds of the host's monotonic clock. ``quiet_s``: how long nothing new had been acknowledged then.
     ``late_s``: how late the agent's loop was at most in the last second or two; where that is near ``quiet_s`` the

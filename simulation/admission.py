@@ -78,7 +78,7 @@ class SimulatedController:
         simulation.wake_at(self.control.get_timer())
 
     def admitted(self, simulation: capstan_native.Simulation) -> Admissions:
-        """Return what agents have counted. What TCP sent again is in the flows alone."""
+        """Return what agents have counted. What TCP retransmitted is in the flows alone."""
         totals, latencies = simulation.admission_totals(), Latencies()
         for latency_s in simulation.take_latencies():
             latencies.add(latency_s / self._clock)

@@ -82,7 +82,7 @@ class AgentServer:
         self.admission: Final = Subscribers[[str, Request | Finished]]()
         """An agent requests grants, or says that flows have finished: its host, the message."""
         self.sent_again: Final = Subscribers[[str, SentAgain]]()
-        """What a host has sent again."""
+        """What a host has retransmitted."""
         self._settings = settings
         self._token = token
         self._thread = channel_loop(self._open, self._close)

@@ -25,7 +25,7 @@ HOST_COUNTERS: Final = (
 
 
 class CaptonRoutes:
-    """What CAPTON has granted, and what was sent again under it."""
+    """What CAPTON has granted, and what was retransmitted under it."""
 
     def __init__(self, running: RunningController) -> None:
         self._running: Final = running
@@ -45,7 +45,7 @@ class CaptonRoutes:
 
     @get(
         "/capton/resent",
-        Description("Payload that TCP has sent again under CAPTON, and why.", answers_capton.ResentView),
+        Description("Payload that TCP has retransmitted under CAPTON, and why.", answers_capton.ResentView),
     )
     def resent(self) -> Any:
         return resent_view(self._running.admission.resent())
@@ -91,7 +91,7 @@ def capton_view(
 
 
 def resent_view(view: ResentView) -> answers_capton.ResentView:
-    """Return what was sent again, the newest first."""
+    """Return what was retransmitted, the newest first."""
     return {
         "episodes": view.episodes,
         "bytes": view.bytes,

@@ -86,7 +86,7 @@ class AdmissionService:
         return self._agents.call(self._standing)
 
     def resent(self) -> ResentView:
-        """Return what hosts have sent again since the start, under whatever scheme. Raises ChannelError."""
+        """Return what hosts have retransmitted since the start, under whatever scheme. Raises ChannelError."""
         return self._agents.call(lambda: self._resent.view(time.monotonic()))
 
     # in the loop

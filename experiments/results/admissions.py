@@ -15,7 +15,7 @@ _COUNTED: Final = ("flows_scheduled", "flows_unscheduled_by_fail_safe")
 SETTLE_S: Final = 1.2
 """Agents report their counters every second."""
 RESENT_S: Final = 3.0
-"""Within this much more time they report what was sent again, and why."""
+"""Within this much more time they report what was retransmitted, and why."""
 _AGAIN: Final = "bytes_sent_again"
 
 
@@ -23,7 +23,7 @@ _AGAIN: Final = "bytes_sent_again"
 class Admissions:
     """Of one run: flows by what was decided of them, latencies from request to decision (microseconds).
 
-    resent: what TCP sent again, as agents saw it (docs/capton.md), of the newest 1000 such episodes of all runs;
+    resent: what TCP retransmitted, as agents saw it (docs/capton.md), of the newest 1000 such episodes of all runs;
     times ``at_s`` are seconds since the run's start.
     """
 
@@ -112,14 +112,14 @@ def _most(times_us: Iterable[float | None]) -> float | None:
 
 
 def retransmitted_bytes(runs: Iterable[Sequence[FlowOutcome]]) -> int:
-    """Return the payload that senders' kernels have sent again, of all flows."""
+    """Return the payload that senders' kernels have retransmitted, of all flows."""
     return sum(flow.bytes_retransmitted for flows in runs for flow in flows)
 
 
 def admission_note(label: str, entry: Mapping[str, Any], again: int) -> str:
     """Return one line below the tables."""
     share, median, p99 = entry["unscheduled_share"], entry["decision_median_ms"], entry["decision_p99_ms"]
-    text = f"{label}: {again} B sent again"
+    text = f"{label}: {again} B retransmitted"
     causes = entry.get("resent_by_cause", [])
     if causes:
         shares = [

@@ -98,7 +98,7 @@ SHARES: Final[Mapping[str, Callable[[RunCounts], Share]]] = {
     "datagrams": _datagrams,
     "unscheduled": _unscheduled,
 }
-"""By measure: what is sent again of a class's packets; segments of short flows that came behind a gap, of their
+"""By measure: what TCP retransmits of a class's packets; segments of short flows that came behind a gap, of their
 packets; the mean smoothed round trip of short flows, in ms, and that of the slowest tenth over it; paths that short
 flows do not take while their leaves are ON; the standard deviation over paths of what they carry of long flows, over
 its mean; datagrams with repairs and copies for each kB delivered; flows that did not ask before they sent.

@@ -10,8 +10,8 @@ import {
   order,
   pathsPerFlow,
   rebuilt,
+  retransmitted,
   sent,
-  sentAgain,
 } from "../src/tour/facts";
 import type { Recordings, SchemeName } from "../src/tour/recordings";
 import { STEPS, stepOf } from "../src/tour/steps";
@@ -49,8 +49,8 @@ describe("the recordings show what the steps say", () => {
     for (const packets of sentUp) expect(Math.abs(packets - even)).toBeLessThan(3 * deviation);
     const { packets, behind } = order(all.rps, "long");
     expect(behind / packets).toBeGreaterThan(0.5);
-    expect(sentAgain(all.ecmp, "short") + sentAgain(all.ecmp, "long")).toBe(0);
-    expect(sentAgain(all.rps, "short") + sentAgain(all.rps, "long")).toBeGreaterThan(0);
+    expect(retransmitted(all.ecmp, "short") + retransmitted(all.ecmp, "long")).toBe(0);
+    expect(retransmitted(all.rps, "short") + retransmitted(all.rps, "long")).toBeGreaterThan(0);
   });
 
   it("only CAPS sends repairs, and short packets are rebuilt by them", () => {

@@ -83,7 +83,7 @@ def test_a_run_is_told_by_what_agents_counted_meanwhile() -> None:
     assert 1.0 <= entry["decision_median_ms"] < 1.2
     assert 4.0 <= entry["decision_p99_ms"] < 4.8
     note = admission_note("capton", entry, 0)
-    assert "0 B sent again; 18.0 % of 100 flows left unscheduled" in note
+    assert "0 B retransmitted; 18.0 % of 100 flows left unscheduled" in note
     assert admission_entry([], flows=100) is None
 
 

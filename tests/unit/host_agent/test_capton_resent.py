@@ -251,5 +251,6 @@ def test_episodes_reach_a_result_with_their_cause() -> None:
     assert entry is not None
     note = admission_note("capton", entry, 3500)
     assert (
-        "3500 B sent again (by the agents: 2500 B granted, gap, lost; 1000 B granted, gap, needless)" in note
+        "3500 B retransmitted (by the agents: 2500 B granted, gap, lost; 1000 B granted, gap, needless)"
+        in note
     )

@@ -148,7 +148,7 @@ export interface components {
             bytes: number;
         };
         /**
-         * @description Payload that one connection sent again, until all was acknowledged that had left by then. ``quiet_s``: how long
+         * @description Payload that one connection retransmitted, until all was acknowledged that had left then. ``quiet_s``: how long
          *     nothing new had been acknowledged when it began. ``late_s``: how late the agent's loop was at most in the second
          *     before. ``number``: of all that were reported.
          */

@@ -63,7 +63,7 @@ export function sent(trace: Trace, flowClass: FlowClass, kind: Packet["kind"]): 
 }
 
 /** Return how many data packets hosts sent that they had sent before in the window. */
-export function sentAgain(trace: Trace, flowClass: FlowClass): number {
+export function retransmitted(trace: Trace, flowClass: FlowClass): number {
   const all = crossings(trace, flowClass).filter(
     ({ packet, from }) => packet.kind === "data" && isHost(from),
   );

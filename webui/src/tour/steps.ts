@@ -12,8 +12,8 @@ import {
   order,
   pathsPerFlow,
   rebuilt,
+  retransmitted,
   sent,
-  sentAgain,
   waiting,
 } from "./facts";
 import { NAMES, type Recordings, type SchemeName } from "./recordings";
@@ -74,7 +74,7 @@ export const STEPS: readonly Step[] = [
         ...pathRows(trace),
         ["long flows' goodput, together", bitRate(delivered(trace, "long"))],
         ["long flows' packets that came behind a later one", behind(trace)],
-        ["packets that TCP retransmitted", String(sentAgain(trace, "long") + sentAgain(trace, "short"))],
+        ["packets that TCP retransmitted", String(retransmitted(trace, "long") + retransmitted(trace, "short"))],
         ["a short flow's packet waits at its leaf", duration(waiting(trace, "short"))],
       ]),
   },

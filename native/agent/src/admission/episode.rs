@@ -38,7 +38,7 @@ impl FlowState {
     }
 }
 
-/// Why something was sent again (protocol/sent_again.py, `TRIGGERS`).
+/// Why something was retransmitted (protocol/sent_again.py, `TRIGGERS`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// The receiver said that it had later bytes.
@@ -63,7 +63,7 @@ impl Trigger {
     }
 }
 
-/// Payload that a connection sent again, until all was acknowledged that had left by then.
+/// Payload that a connection retransmitted, until all was acknowledged that had left by then.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Episode {
     /// Whose payload it is.

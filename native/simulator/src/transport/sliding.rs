@@ -1,5 +1,5 @@
 //! A sliding window over a flow's packets as YAPS has it: what the receiver holds beyond the first missing packet widens
-//! it, and what the receiver holds is not sent again.
+//! it, and what the receiver holds is not retransmitted.
 
 use super::received::Received;
 use super::{Answer, Segment};

@@ -10,9 +10,9 @@ struct Sent {
     at: Time,
     arrived: bool,
     lost: bool,
-    /// Sent again after it was found lost.
+    /// Retransmitted after it was found lost.
     again: bool,
-    /// Sent again at any time.
+    /// Retransmitted at any time.
     ever: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct Board {
     latest: (Time, u32),
     highest: u32,
     reordered: bool,
-    /// No packet before it waits to be sent again.
+    /// No packet before it waits to be retransmitted.
     search: u32,
     /// Packets before `highest` that have not arrived, ascending: an acknowledgement looks at them, not at the whole window.
     holes: VecDeque<u32>,
@@ -73,7 +73,7 @@ impl Board {
         self.end() - 1
     }
 
-    /// Send the first packet again that is lost and was not sent again since.
+    /// Retransmit the first packet that is lost and was not retransmitted since.
     pub fn send_again(&mut self, now: Time) -> Option<u32> {
         if self.lost == self.again {
             return None;
@@ -212,7 +212,7 @@ impl Board {
         true
     }
 
-    /// Take what was lost and not sent again as not lost: it may only be late.
+    /// Take what was lost and not retransmitted as not lost: it may only be late.
     pub fn find_unsent(&mut self) {
         for packet in self.sent.iter_mut().filter(|packet| packet.lost && !packet.again) {
             packet.lost = false;

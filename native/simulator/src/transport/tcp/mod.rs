@@ -80,7 +80,7 @@ const RECOVERIES: u32 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
-    /// What was lost is sent again, within the reduced window.
+    /// What was lost is retransmitted, within the reduced window.
     Recovery,
     /// After a time-out: everything that is not acknowledged counts as lost, and the window grows from 1.
     TimedOut,
@@ -102,7 +102,7 @@ pub struct Tcp {
     timeouts: u32,
     beyond: u32,
     hystart: HyStart,
-    /// The window before the last reduction for losses, until its recovery is over; and when anything was first sent again.
+    /// The window before the last reduction for losses, until its recovery is over; and when anything was first retransmitted.
     before: Option<Window>,
     again_at: Time,
     /// RACK's patience in steps, recoveries for which it lasts, and until which packet duplicates count as one.
@@ -265,7 +265,7 @@ impl Tcp {
         self.timeouts
     }
 
-    /// Undo the last reduction if what was sent again had only been late: its first sending has arrived (Eifel, RFC 3522).
+    /// Undo the last reduction if what was retransmitted had only been late: its first sending has arrived (Eifel, RFC 3522).
     /// Duplicates say so, too: they make RACK wait for a quarter of a round trip more.
     fn take_late(&mut self, answer: &Answer, advanced: u32) {
         if answer.repeated && self.board.first() >= self.counted {

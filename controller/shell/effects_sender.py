@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
 from typing import Final
 
 from controller.fabric.graph import PortRef
 from controller.openflow.connection import SwitchConnection
-from controller.openflow.switchboard import Switchboard
 from controller.plane.effects import Effects, ModeChanged, SwitchTurnedAway
-from controller.shell.confirmations import Confirmations
-from controller.shell.shell_events import ShellEvent
+from controller.shell.context import ShellContext
 
 TURNED_AWAY_EVERY_S: Final = 10.0
 """Between two events about switches that were turned away; the counter has all of them."""
 
 
 class EffectsSender:
-    """Sends in the OpenFlow thread.
+    """Sends in the OpenFlow thread."""
 
-    confirmations: trace what switches confirm of mode changes. counters: of what happens, by name.
-    on_event: gets every event. clock: seconds, monotonic.
-    """
-
-    def __init__(
-        self,
-        board: Switchboard,
-        confirmations: Confirmations,
-        counters: Counter[str],
-        on_event: Callable[[ShellEvent], None],
-        clock: Callable[[], float],
-    ) -> None:
-        self._board: Final = board
-        self._switches: Final = board.switches
-        self._confirmations: Final = confirmations
-        self._counters: Final = counters
-        self._on_event: Final = on_event
-        self._clock: Final = clock
+    def __init__(self, shell: ShellContext) -> None:
+        self._shell: Final = shell
+        self._board: Final = shell.board
+        self._switches: Final = shell.board.switches
         self._turned_away_at = float("-inf")
 
     def send(self, effects: Effects, noticed: float) -> None:
@@ -52,18 +34,18 @@ class EffectsSender:
             if isinstance(event, SwitchTurnedAway):
                 self.note(event)
             else:
-                self._on_event(event)
+                self._shell.on_event(event)
 
     def turn_away(self, connection: SwitchConnection, reason: str) -> None:
         """Close the connection of a switch that may not be here."""
-        self._counters["turned-away"] += 1
+        self._shell.counters["turned-away"] += 1
         self._board.close(connection, f"it is turned away: {reason}")
 
     def note(self, event: SwitchTurnedAway) -> None:
         """Pass the event on, unless another did so a moment ago: what is turned away may come back at once."""
         if event.at - self._turned_away_at >= TURNED_AWAY_EVERY_S:
             self._turned_away_at = event.at
-            self._on_event(event)
+            self._shell.on_event(event)
 
     def read_ports(self) -> None:
         """Ask all switches for their ports' counters."""
@@ -86,10 +68,14 @@ class EffectsSender:
             connection = self._switches.get(dpid)
             if connection is None:
                 continue  # it is gone; it gets its whole state when it comes back
-            ticket = connection.session.apply(effects.updates[dpid], dpid in effects.resync, self._clock())
+            ticket = connection.session.apply(
+                effects.updates[dpid], dpid in effects.resync, self._shell.now()
+            )
             self._board.flush(connection)
             if dpid in changes and not connection.closed:
-                self._confirmations.trace((connection, ticket), changes[dpid], noticed, self._clock())
+                self._shell.confirmations.trace(
+                    (connection, ticket), changes[dpid], noticed, self._shell.now()
+                )
 
     def _send_requests(self, effects: Effects) -> None:
         """Send packets and reads of meters, with one write for each connection."""

@@ -48,6 +48,7 @@ from controller.openflow.tls import SwitchTlsContexts
 from controller.plane.effects import Effects, SwitchTurnedAway
 from controller.process.control_thread import ControlThread
 from controller.shell.confirmations import Confirmations
+from controller.shell.context import ShellContext
 from controller.shell.effects_sender import EffectsSender
 from controller.shell.shell_events import PortCounters, ShellEvent
 from controller.shell.update_results import UpdateResults
@@ -94,18 +95,17 @@ class OpenFlowShell:
         self._selector = selectors.DefaultSelector()
         self._thread: threading.Thread | None = None
         self._posted = PostedCalls(lambda result: self._carry_out(result, self.now()))
-        self._confirmations = Confirmations()
+        confirmations = Confirmations()
         self._counters: Counter[str] = Counter()
-        self._board = Switchboard(
-            self._selector, self._counters, self._refusal, self._confirmations.gone, tls
-        )
+        self._board = Switchboard(self._selector, self._counters, self._refusal, confirmations.gone, tls)
         self._switches = self._board.switches
         self._newcomers = Newcomers(self._switches, self._board.close, self._admit)
         self._backlog = Backlog(self._counters)
         self._pauses = ReadPauses()
         self._stopping = False
-        self._updates = UpdateResults(self._board, self._confirmations, self._counters, on_event, self.now)
-        self._sender = EffectsSender(self._board, self._confirmations, self._counters, on_event, self.now)
+        context = ShellContext(self._board, confirmations, self._counters, on_event, self.now)
+        self._updates = UpdateResults(context)
+        self._sender = EffectsSender(context)
 
     # For other threads
 

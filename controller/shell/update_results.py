@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable
 from typing import Final
 
 from controller.openflow.connection import SwitchConnection
 from controller.openflow.errors import SwitchError
 from controller.openflow.refusals import Refusals
-from controller.openflow.switchboard import Switchboard
-from controller.shell.confirmations import Confirmations, Waiter
-from controller.shell.shell_events import ShellEvent, SwitchRefused
+from controller.shell.confirmations import Waiter
+from controller.shell.context import ShellContext
+from controller.shell.shell_events import SwitchRefused
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -20,21 +18,11 @@ BEGINS_ANEW: Final = "it refused an update; it gets its whole state when it conn
 
 
 class UpdateResults:
-    """Used by the shell's thread only, but for `errors`. now: seconds, monotonic."""
+    """Used by the shell's thread only, but for `errors`."""
 
-    def __init__(
-        self,
-        board: Switchboard,
-        confirmations: Confirmations,
-        counters: Counter[str],
-        on_event: Callable[[ShellEvent], None],
-        now: Callable[[], float],
-    ) -> None:
-        self._board = board
-        self._confirmations = confirmations
-        self._counters = counters
-        self._on_event = on_event
-        self._now = now
+    def __init__(self, shell: ShellContext) -> None:
+        self._shell: Final = shell
+        self._board: Final = shell.board
         self._refusals = Refusals()
 
     def errors(self) -> tuple[SwitchError, ...]:
@@ -44,12 +32,12 @@ class UpdateResults:
     def waiter(self) -> Waiter:
         """Return who waits for all updates sent so far, with the errors of switches that have not begun anew since."""
         switches = self._board.switches
-        waiter = self._confirmations.wait_for(
+        waiter = self._shell.confirmations.wait_for(
             (connection, ticket)
             for connection in switches.values()
             for ticket in connection.session.unconfirmed
         )
-        waiter.errors.extend(self._refusals.open(switches, self._now()))
+        waiter.errors.extend(self._refusals.open(switches, self._shell.now()))
         return waiter
 
     def done(
@@ -58,18 +46,18 @@ class UpdateResults:
         """Take a switch's confirmation of an update, of which it refused what *errors* say."""
         for error in errors:
             self.refused(error)
-        trace = self._confirmations.confirmed((connection, ticket), errors, read_at)
+        trace = self._shell.confirmations.confirmed((connection, ticket), errors, read_at)
         if trace is not None:
-            self._on_event(trace)
+            self._shell.on_event(trace)
         if errors:
             self._heal(connection, errors)
 
     def refused(self, error: SwitchError) -> None:
         """Note what a switch refused."""
-        self._counters["refused"] += 1
+        self._shell.counters["refused"] += 1
         self._refusals.note(error)
         LOG.error("%s", error)
-        self._on_event(SwitchRefused(error.at, error))
+        self._shell.on_event(SwitchRefused(error.at, error))
 
     def began_anew(self, dpid: int) -> None:
         """Note that a switch has connected: it gets its whole state now."""
@@ -90,5 +78,5 @@ class UpdateResults:
         """Begin with a switch anew: a refused update leaves it unlike what the control plane believes."""
         dpid = connection.introduced
         assert dpid is not None
-        if self._refusals.update_refused(dpid, errors, self._now()):
+        if self._refusals.update_refused(dpid, errors, self._shell.now()):
             self._board.close(connection, BEGINS_ANEW)

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 
 from capstan_client.errors import CapstanError
@@ -68,9 +67,7 @@ class AgentPair:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     # -- work on the hosts -----------------------------------------------------------------------

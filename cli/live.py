@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from rich.live import Live
@@ -50,9 +49,7 @@ class Display:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._terminal:
             self._live.stop()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timedelta
-from types import TracebackType
 from typing import Final, Self
 
 from rich.status import Status
@@ -30,9 +29,7 @@ class StepDisplay:
             self._status.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._status.stop()
 
     def update(self, step: Step) -> None:

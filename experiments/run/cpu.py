@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from experiments.results.cpu_use import SAMPLE_PERIOD_S, CpuSample, CpuUse, Waiting, judge
@@ -70,9 +69,7 @@ class CpuWatch:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
         self._samples.append(sample(self._pressure))

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from controller.capton.fabric import HostPlace, Rates, VirtualFabric
 from controller.capton.scheduler import Scheduler
-from models.printed import capton, tpfs, tr
+from controller.tpfs import printed as tpfs
+from models.printed import capton, tr
+from tests.unit import hyline_tables
 from workloads.description import Sizes
 from workloads.sizes import distribution
 
@@ -203,16 +205,16 @@ def share_below(table: str, size: float) -> float:
 
 def test_our_web_search_has_table_5s_shares_by_core_load() -> None:
     """87.3 % at 4.2 MB; within 1.6 points at every row."""
-    found = [share_below("websearch", row.websearch_by_core * 1e6) for row in capton.TABLE_4]
-    printed = [by_core for _, by_core in capton.UNSCHEDULED_WEBSEARCH]
+    found = [share_below("websearch", row.websearch_by_core * 1e6) for row in hyline_tables.TABLE_4]
+    printed = [by_core for _, by_core in hyline_tables.UNSCHEDULED_WEBSEARCH]
     assert found[-1] == pytest.approx(87.3, abs=0.05)
     assert found == pytest.approx(printed, abs=1.6)
-    segments = share_below("websearch", capton.CAPTON_SEGMENTS * 1460)
+    segments = share_below("websearch", hyline_tables.CAPTON_SEGMENTS * 1460)
     assert segments == pytest.approx(17.9, abs=1)
-    assert share_below("datamining", capton.CAPTON_SEGMENTS * 1460) == pytest.approx(80.2, abs=0.5)
+    assert share_below("datamining", hyline_tables.CAPTON_SEGMENTS * 1460) == pytest.approx(80.2, abs=0.5)
 
 
 def test_the_unscheduled_shares_of_tables_5_and_6_fall_with_the_threshold() -> None:
-    for printed in (capton.UNSCHEDULED_WEBSEARCH, capton.UNSCHEDULED_DATAMINING):
+    for printed in (hyline_tables.UNSCHEDULED_WEBSEARCH, hyline_tables.UNSCHEDULED_DATAMINING):
         for column in zip(*printed, strict=True):
             assert list(column) == sorted(column, reverse=True)

@@ -17,10 +17,10 @@ from controller.schemes.loader import SchemeError
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from host_agent.coding.redundancy import paper_rule, repairs_for
-from models.printed.capton import TABLE_4
 from plain.reading import PlainError
 from plain.yaml_source import path_of, read
 from protocol.policy import Policy, PolicyError
+from tests.unit.hyline_tables import TABLE_4
 
 MAX_BLOCKING_PROBABILITY = 0.6  # the most that an agent believes (docs/coding.md)
 GOOD = """\

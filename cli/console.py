@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -33,6 +33,11 @@ def error_text(error: BaseException) -> str:
         about = f"{error.filename}: " if error.filename is not None else ""
         return f"{about}{error.strerror}"
     return str(error) or repr(error)
+
+
+def number_range(numbers: Sequence[int]) -> str:
+    """Return consecutive numbers in words: "3 to 7", or the only one."""
+    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
 
 
 def json_option(command: F) -> F:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from cli.console import fail, progress, results, write_text
+from cli.console import fail, number_range, progress, results, write_text
 from cli.recordings import Recording, need_single_run, write_recording
 from cli.simulated_progress import StepDisplay
 from cli.specs import SpecChanges, changed_spec, need_path_policy
@@ -68,7 +67,7 @@ def run_simulated(name: str, asked: Asked) -> None:
         write_text(json_text(result.document), asked.json_file)
     # what takes seconds to load comes after all that is waited for
     numbers = _keep(result, asked)
-    where = f"kept in {result.directory} and as experiment {_range(numbers)}"
+    where = f"kept in {result.directory} and as experiment {number_range(numbers)}"
     (progress if asked.json_file == "-" else results).print(where, markup=False, soft_wrap=True)
     with progress.status("drawing"):
         _draw(spec, result)
@@ -97,7 +96,3 @@ def _draw(spec: Spec, result: Simulated) -> None:
     with tempfile.TemporaryDirectory(prefix=".figures-", dir=result.directory) as partial:
         for file in draw(result.document, Path(partial)):
             file.replace(result.directory / file.name)
-
-
-def _range(numbers: Sequence[int]) -> str:
-    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])

@@ -10,12 +10,12 @@ import click
 
 from cli.console import fail
 from controller.schemes import loader
-from controller.schemes.overrides import first_lab_problem, overrides_problem
+from controller.schemes.overrides import overrides_problem
 from controller.schemes.scheme import Scheme
+from engine.no_lab import no_lab
 from experiments.spec import check as checking
-from experiments.spec.simulated import flows_problem, lab_problem
 from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
-from experiments.spec.sweep import SweepError, only, points
+from experiments.spec.sweep import SweepError, only
 from host_agent.paths.own import read_path_policy
 from plain.yaml_source import Problem, read
 
@@ -69,15 +69,6 @@ def load_lab_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
     if (problem := no_lab(loaded.spec)) is not None:
         fail(f"{name}: {problem}")
     return loaded
-
-
-def no_lab(spec: Spec) -> str | None:
-    """Return the first thing in a spec that only a simulation can have, and what to do; None: a lab can run it."""
-    return (
-        lab_problem(spec.simulation)
-        or flows_problem(max(point.spec.expected_flows() for point in points(spec)))
-        or first_lab_problem(spec.schemes, spec.policy)
-    )
 
 
 def need_path_policy(spec: Spec, file: Path | None) -> None:

@@ -14,12 +14,12 @@ import yaml
 from capstan_client.errors import CapstanError
 from controller.api.describing import Published
 from controller.schemes.loader import lab_scheme_names, scheme_names
-from controller.schemes.overrides import first_lab_problem, overrides_problem
+from controller.schemes.overrides import overrides_problem
 from controller.store.queue import NewJob
 from engine.estimate import expected_s, simulated_s
+from engine.no_lab import no_lab
 from experiments.spec.check import find_spec, preset_names, problems_of
 from experiments.spec.schema import schema
-from experiments.spec.simulated import flows_problem, lab_problem
 from experiments.spec.spec import (
     Axis,
     Spec,
@@ -123,19 +123,10 @@ def read_submission(request: SubmissionBody) -> Submission:
     if simulated:
         _need_simulated(submission.spec, where)
         return submission
-    problem = _why_no_lab(submission.spec)
+    problem = no_lab(submission.spec)
     if problem is not None:
         raise SubmissionError([Wrong(where, f"{problem} (kind: simulation)")])
     return submission
-
-
-def _why_no_lab(spec: Spec) -> str | None:
-    """Return why a spec can only be simulated; None: a lab can run it, too."""
-    return (
-        lab_problem(spec.simulation)
-        or flows_problem(max(point.spec.expected_flows() for point in points(spec)))
-        or first_lab_problem(spec.schemes, spec.policy)
-    )
 
 
 def _need_simulated(spec: Spec, where: str) -> None:
@@ -157,7 +148,7 @@ def preset_submission(name: str) -> Submission:
     """
     text = find_spec(name).read_text(encoding="utf-8")
     spec = with_all_schemes(spec_from_dict(read(text, name).data), lab_scheme_names())
-    return _submission(spec, text, _why_no_lab(spec) is not None)
+    return _submission(spec, text, no_lab(spec) is not None)
 
 
 def _submission(spec: Spec, text: str, simulated: bool = False) -> Submission:

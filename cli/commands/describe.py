@@ -9,9 +9,10 @@ import click
 
 from cli.console import json_option, results, write_json
 from cli.sizing import duration, expected
-from cli.specs import load_spec, no_lab
+from cli.specs import load_spec
 from controller.schemes.loader import all_schemes
 from controller.schemes.scheme import Admission, ClassScheme, Coding, Priority, Queues, Replication, Scheme
+from engine.no_lab import no_lab
 
 _PLAIN: Final = {"spray": "spray", "hash": "flow-hash"}
 """Path policies that go without saying, by a switch's group."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 from rich.console import Group
 
-from cli.console import fail, json_option, progress, results, write_text
+from cli.console import fail, json_option, number_range, progress, results, write_text
 from cli.live import Display, hold, print_attempt, print_page
 from cli.privileges import give_to_caller, need_all_of_a_lab, need_lab
 from cli.recordings import Recording, need_single_run, recording_options, write_recording
@@ -200,7 +200,7 @@ def _print(result: Result | SweepResult, json_file: str | None) -> None:
         single = isinstance(result, Result)
         shown: Group = tables(result.document) if single else sweep_tables(result.document)
         results.print(shown)
-        numbers = str(result.experiment) if isinstance(result, Result) else _range(result.experiments)
+        numbers = str(result.experiment) if isinstance(result, Result) else number_range(result.experiments)
         results.print(
             f"kept in {result.directory} (result.json, {'flows.csv, ' if single else ''}figures) "
             f"and as experiment {numbers}",
@@ -211,7 +211,3 @@ def _print(result: Result | SweepResult, json_file: str | None) -> None:
         write_text(json_text(result.document), json_file)
     if json_file == "-":
         progress.print(f"kept in {result.directory}", markup=False, soft_wrap=True)
-
-
-def _range(numbers: Sequence[int]) -> str:
-    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])

@@ -167,6 +167,7 @@ def _emit(event: dict[str, Any]) -> None:
 
 
 def main() -> int:
+    """Generate traffic until standard input ends; return the exit code: 1 where the sink cannot listen."""
     parser = argparse.ArgumentParser(description="Traffic generator of one host, driven by lines of JSON.")
     parser.add_argument("--port", type=int, default=SINK_PORT, help="TCP port of the sink (0: any)")
     arguments = parser.parse_args()

@@ -15,7 +15,8 @@ WRITE: Final = selectors.EVENT_WRITE
 class Source(Protocol):
     """What a selector can watch."""
 
-    def fileno(self) -> int: ...
+    def fileno(self) -> int:
+        """Return its file descriptor."""
 
     def __hash__(self) -> int: ...
 
@@ -44,13 +45,16 @@ class Loop:
             self._selector.unregister(source)
 
     def at(self, when: float, call: Callable[[], None]) -> None:
+        """Call *call* once at this time, or as soon after it as the loop comes to it."""
         self._count += 1
         heapq.heappush(self._timers, (when, self._count, call))
 
     def stop(self) -> None:
+        """Have `run` return after its present round."""
         self._running = False
 
     def drop_timers(self) -> None:
+        """Forget all that `at` was asked for."""
         self._timers.clear()
 
     def run(self) -> None:

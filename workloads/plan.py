@@ -74,6 +74,7 @@ class Plan:
 
     @property
     def background(self) -> tuple[PlannedFlow, ...]:
+        """Return flows without a size, which go on until the run ends."""
         return tuple(flow for flow in self.flows if flow.size_bytes is None)
 
     @property

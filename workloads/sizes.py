@@ -47,9 +47,11 @@ class Uniform:
     high: float
 
     def mean(self) -> float:
+        """Return the middle of the range, bytes."""
         return (self.low + self.high) / 2
 
     def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        """Return *n* sizes, rounded down, shape (n,)."""
         return _whole(np.floor(rng.uniform(self.low, self.high, n)))
 
 
@@ -60,9 +62,11 @@ class Fixed:
     size: float
 
     def mean(self) -> float:
+        """Return the size, bytes."""
         return self.size
 
     def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        """Return the size, rounded, *n* times; draws nothing."""
         return _whole(np.full(n, round(self.size), dtype=float))
 
 
@@ -78,9 +82,11 @@ class Mix:
     share: float
 
     def mean(self) -> float:
+        """Return the mean over both kinds of flows, bytes."""
         return (1 - self.share) * self.small.mean() + self.share * self.large.mean()
 
     def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        """Return *n* sizes, shape (n,); draws as much whatever the share is."""
         small, draws = self.small.sample(rng, n), rng.random(n)
         return np.where(draws < self.share, self.large.sample(rng, n), small)
 
@@ -106,10 +112,12 @@ class Table:
             raise SizesError(f"the last share of a table must be 1, not {self.cdf[-1]}")
 
     def mean(self) -> float:
+        """Return the area above the distribution, bytes."""
         sizes, cdf = np.array(self.sizes), np.array(self.cdf)
         return float(cdf[0] * sizes[0] + np.sum(np.diff(cdf) * (sizes[1:] + sizes[:-1]) / 2))
 
     def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        """Return *n* sizes by inversion of the distribution, rounded, shape (n,)."""
         return _whole(np.rint(np.interp(rng.random(n), self.cdf, self.sizes)))
 
 

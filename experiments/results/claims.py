@@ -63,6 +63,7 @@ class Finding:
     why: str = ""
 
     def to_dict(self) -> dict[str, Any]:
+        """Return it plain, as result documents have it."""
         return {"verdict": self.verdict, "ratio": self.ratio, "interval": self.interval, "why": self.why}
 
 

@@ -74,6 +74,7 @@ class Completion:
 
     @classmethod
     def of(cls, runs: Runs, traffic_class: TrafficClassName) -> Completion:
+        """Return the flows with a size of one class."""
         return cls.where(runs, lambda flow: flow.traffic_class == traffic_class)
 
     @classmethod

@@ -97,6 +97,7 @@ class Deployment:
 
     @property
     def client(self) -> ControllerClient:
+        """Return the client of its controller. Raises DeploymentError before `start`."""
         if self._client is None:
             raise DeploymentError("the controller is not started")
         return self._client

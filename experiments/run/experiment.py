@@ -229,6 +229,7 @@ class Experiment:
 
 
 def learns_types(scheme: Mapping[str, Any]) -> bool:
+    """Return whether flows' priorities under a scheme follow from what was learnt of earlier ones."""
     priority = scheme.get("priority")
     return priority is not None and priority.get("prediction") is not None
 

@@ -47,15 +47,19 @@ class ProcessPart:
 
     @property
     def process(self) -> subprocess.Popen[Any] | None:
+        """Return its newest process; None after `end`."""
         return self.newest if self.wanted else None
 
     def held(self) -> bool:
+        """Return False: no fault keeps it down."""
         return False
 
     def was_held(self) -> bool:
+        """Return False: no fault ends it."""
         return False
 
     def start(self) -> None:
+        """Start it again, and return at once."""
         self.launch()
 
     def launch(self) -> subprocess.Popen[Any]:
@@ -97,6 +101,7 @@ class ControllerPart(ProcessPart):
         self.await_answer()
 
     def launch(self) -> subprocess.Popen[Any]:
+        """Start its process, which will say anew where its API is."""
         self._endpoints.unlink(missing_ok=True)  # a controller that was killed leaves its own
         return super().launch()
 
@@ -144,6 +149,7 @@ class AgentPart(ProcessPart):
         self._of = host
 
     def held(self) -> bool:
+        """Return whether a fault "agent-down" keeps it down; False where the controller does not answer."""
         try:
             with self._client() as client:
                 return any(
@@ -153,7 +159,7 @@ class AgentPart(ProcessPart):
             return False  # a controller that comes back ends it again if it is to be down
 
     def was_held(self) -> bool:
-        # A fault that ended after this process was launched has ended it.
+        """Return whether such a fault ended after this process was launched, which has ended it then."""
         cursor = 0
         try:
             with self._client() as client:
@@ -202,16 +208,20 @@ class DaemonPart:
 
     @property
     def process(self) -> subprocess.Popen[Any] | None:
+        """Return its newest process; None while its switch is down on purpose."""
         switch = self._switch
         if not switch.wanted:
             return None
         return switch.daemon if self._program == "ovs-vswitchd" else switch.database_server
 
     def held(self) -> bool:
-        return False  # a switch that a fault holds down runs: its ports are down
+        """Return False: a switch that a fault holds down runs, its ports are down."""
+        return False
 
     def was_held(self) -> bool:
+        """Return False: no fault ends it."""
         return False
 
     def start(self) -> None:
+        """Start it again; return when its switch is as it was."""
         self._switch.revive(self._program)

@@ -44,22 +44,27 @@ class OwnRecord:
         self._number = 0
 
     def begin(self, spec: Spec, versions: Mapping[str, str]) -> int:
+        """Register it as one that begins now; return its number."""
         self._number = self._client.create_experiment(
             spec.name, spec.seed, spec_to_dict(spec), versions, machine()
         )
         return self._number
 
     def kept(self, plans: Sequence[Plan]) -> Iterable[Run]:
+        """Return nothing: there was no earlier attempt."""
         return ()
 
     def add(self, run: Run, body: Mapping[str, Any]) -> int:
+        """Record a finished run with its flows; return its number."""
         return int(self._client.add_run(self._number, body)["id"])
 
     def finish(self, document: Mapping[str, Any]) -> None:
+        """Record what lists of experiments show of the result."""
         summary = {key: document[key] for key in ("schemes", "cpu_limited", "disturbed", "baseline")}
         self._client.finish_experiment(self._number, summary)
 
     def fail(self, error: BaseException) -> None:
+        """Record why there is no result, unless the controller is gone, too."""
         with suppress(ControllerError):
             words = str(error) or type(error).__name__
             self._client.fail_experiment(self._number, words, cancelled=isinstance(error, CancelledError))

@@ -97,6 +97,7 @@ class HttpServer:
     # What connections ask and say
 
     def came(self, connection: Connection) -> None:
+        """Note a connection; where there are too many, cut off another that only waits. Raises ProblemError (503)."""
         self._connections.add(connection)
         group = group_of(connection.host)
         shared = self._places.has_share(group)
@@ -127,6 +128,7 @@ class HttpServer:
         return self._settings.most_body_bytes(environ["REQUEST_METHOD"], environ["PATH_INFO"])
 
     def asks(self, connection: Connection) -> None:
+        """Queue the request that a connection has read."""
         self._add(connection, alone=False)
 
     def wrote(self, connection: Connection) -> None:

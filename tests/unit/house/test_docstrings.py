@@ -29,7 +29,7 @@ PACKAGES: Final = (
 ROOMS: Final = (
     *(f"controller/{package}" for package in PACKAGES),
     *("capstan_client", "doctor", "engine", "figures", "host_agent", "loops", "ovsdb", "plain", "protocol"),
-    *("simulation", "topologies"),
+    *("experiments", "simulation", "topologies", "workloads"),
 )
 ROUTES: Final = {"get", "post", "put", "patch", "delete"}
 """Decorators of routes, which have their descriptions beside their paths."""

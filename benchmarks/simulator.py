@@ -87,7 +87,7 @@ def measure(name: str) -> dict[str, float]:
     }
 
 
-def agent_spec(scheme: str, flows: int = AGENT_FLOWS) -> Spec:
+def agent_spec(scheme: str) -> Spec:
     """Return web search flows among the hosts of 9 leaves and 16 spines, all at 10 Gbit/s."""
     link = {"rate_mbps": 10_000, "buffer_packets": 256}
     text = {
@@ -105,7 +105,7 @@ def agent_spec(scheme: str, flows: int = AGENT_FLOWS) -> Spec:
         "baseline": scheme,
         "workload": {
             "flows": {
-                "count": flows,
+                "count": AGENT_FLOWS,
                 "sizes": {"kind": "table", "table": "websearch"},
                 "arrivals": {"kind": "poisson", "load": 0.6},
                 "pattern": "random",

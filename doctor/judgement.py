@@ -100,9 +100,7 @@ def _finding(name: str, part: Part, good: bool, value: str, needed_for: str, adv
     return Finding(name, part, "ok" if good else bad, value, needed_for, "" if good else advice)
 
 
-def _tried(
-    facts: Facts, attempt: str, name: str, part: Part, needed_for: str, advice: str, good: str = "works"
-) -> Finding:
+def _tried(facts: Facts, attempt: str, name: str, part: Part, needed_for: str, advice: str) -> Finding:
     outcome = facts.attempts.get(attempt, Attempt(None, "not tried"))
     if outcome.worked is None:
         hint = f"{_AS_ROOT} tries it" if facts.user_id != 0 else ""
@@ -110,9 +108,8 @@ def _tried(
     missing = tuple(cap for cap in NEEDED_CAPABILITIES if cap not in facts.capabilities)
     if missing and "not permitted" in outcome.said:
         advice = capability_advice(missing)
-    return _finding(
-        name, part, outcome.worked, good if outcome.worked else outcome.said or "not here", needed_for, advice
-    )
+    value = "works" if outcome.worked else outcome.said or "not here"
+    return _finding(name, part, outcome.worked, value, needed_for, advice)
 
 
 def _privileges(facts: Facts) -> Iterator[Finding]:

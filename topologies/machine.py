@@ -73,14 +73,14 @@ def capability_advice(missing: tuple[str, ...]) -> str:
     )
 
 
-def namespace_problem(mnexec: str = "mnexec") -> str | None:
+def namespace_problem() -> str | None:
     """Return why Mininet cannot make a namespace here, in words; None if it can.
 
     A namespace is made, and gone when this returns.
     """
     try:
         tried = subprocess.run(
-            [mnexec, "-n", "true"], capture_output=True, text=True, timeout=TRY_S, check=False
+            ["mnexec", "-n", "true"], capture_output=True, text=True, timeout=TRY_S, check=False
         )
     except subprocess.TimeoutExpired:
         return f"`mnexec -n true` did not end within {TRY_S:g} s"

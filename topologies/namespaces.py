@@ -86,9 +86,9 @@ def complete(
         ) from None
 
 
-def run(argv: Sequence[str], env: Mapping[str, str] | None = None, text: str | None = None) -> str:
+def run(argv: Sequence[str], env: Mapping[str, str] | None = None) -> str:
     """Run a program where this thread is, return its output. Raises CommandError with what it said."""
-    done = complete(argv, env, text)
+    done = complete(argv, env)
     if done.returncode:
         raise CommandError(f"`{' '.join(argv)}` failed ({done.returncode}): {done.stderr.strip()}")
     return done.stdout

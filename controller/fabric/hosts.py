@@ -92,10 +92,6 @@ class Hosts:
         """Return the hosts at a port, in the order of their addresses as text."""
         return [self._by_ip[ipv4] for ipv4 in sorted(self._by_place.get(place, ()))]
 
-    def located(self) -> list[Host]:
-        """Return the hosts whose place is known."""
-        return [host for host in self._by_ip.values() if host.place is not None]
-
     def unlocated(self) -> list[Host]:
         """Return registered hosts whose place is unknown."""
         return [host for host in self._by_name.values() if host.place is None]

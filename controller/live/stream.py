@@ -299,13 +299,12 @@ class EventStream:
             self._wanted[topic] -= 1
 
 
-def stream_head(extra: tuple[tuple[str, str], ...] = ()) -> bytes:
+def stream_head() -> bytes:
     """Return the head of the answer that a stream is."""
     headers = (
         ("Content-Type", "text/event-stream; charset=utf-8"),
         ("Cache-Control", "no-store"),
         ("Connection", "close"),
         ("X-Accel-Buffering", "no"),
-        *extra,
     )
     return ("HTTP/1.1 200 OK\r\n" + "".join(f"{k}: {v}\r\n" for k, v in headers) + "\r\n").encode()

@@ -39,11 +39,6 @@ class WantedSwitch:
         self._make_choose()
         self._make_labels()
 
-    @property
-    def mode(self) -> Mode:
-        """Return the mode that is wanted now."""
-        return self._mode
-
     def want(self, view: SwitchView, scheme: Scheme | None, mode: Mode) -> None:
         """Take a new view, scheme and mode; only the parts that depend on what changed are made anew."""
         before, self.view = self.view, view

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -58,10 +58,6 @@ class LearntTypes:
     delta_bytes: float
     slowdown_ratio: float
     explanation: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON."""
-        return asdict(self)
 
 
 def flow_types(

@@ -31,7 +31,7 @@ class ServedController:
     token_file: Path
 
     @classmethod
-    def find(cls, directory: Path, token_file: Path | None = None) -> Self:
+    def find(cls, directory: Path) -> Self:
         """Return the controller with this data directory (`capstan serve --data`). Raises NotServedError, OSError."""
         path = directory / "endpoints.json"
         try:
@@ -62,7 +62,7 @@ class ServedController:
             token=(directory / "api-token").read_text(encoding="ascii").strip() if asks else None,
             openflow_port=int(openflow["port"]),
             agents_socket=Path(socket),
-            token_file=token_file or directory / "agents-token",
+            token_file=directory / "agents-token",
         )
 
     def client(self) -> ControllerClient:

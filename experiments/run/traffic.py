@@ -262,7 +262,7 @@ class Traffic:
         )
 
 
-def log_tail(log: Path, lines: int = LOG_TAIL_LINES) -> str:
+def log_tail(log: Path) -> str:
     """Return the last lines of a log, ready to append to an error."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -270,4 +270,4 @@ def log_tail(log: Path, lines: int = LOG_TAIL_LINES) -> str:
         return "; it has no log"
     if not text:
         return f"; its log {log} is empty"
-    return f"; the end of {log}:\n" + "\n".join(f"  {line}" for line in text[-lines:])
+    return f"; the end of {log}:\n" + "\n".join(f"  {line}" for line in text[-LOG_TAIL_LINES:])

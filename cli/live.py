@@ -58,10 +58,6 @@ class Display:
         for notice in notices:
             progress.print(f"note: {notice}", markup=False, soft_wrap=True)
 
-    def restarted(self, restart: Restart) -> None:
-        """Say that a part of the lab is back."""
-        print_restart(restart)
-
     def update(self, state: Progress) -> None:
         """Show where the experiment is."""
         if self._terminal:

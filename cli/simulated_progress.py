@@ -9,6 +9,7 @@ from typing import Final, Self
 from rich.status import Status
 
 from cli.console import progress
+from cli.sizing import duration
 from simulation.batch import Step
 
 PLAIN_EVERY_S: Final = 10.0
@@ -52,10 +53,4 @@ def step_line(step: Step, now: datetime) -> str:
     if step.left_s is None:
         return line
     end = now + timedelta(seconds=step.left_s)
-    return f"{line}, {_duration(step.left_s)} left, until {end:%H:%M:%S}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+    return f"{line}, {duration(step.left_s)} left, until {end:%H:%M:%S}"

@@ -9,7 +9,7 @@ import click
 from rich.console import Group
 
 from cli.console import fail, json_option, number_range, progress, results, write_text
-from cli.live import Display, hold, print_attempt, print_page
+from cli.live import Display, hold, print_attempt, print_page, print_restart
 from cli.privileges import give_to_caller, need_all_of_a_lab, need_lab
 from cli.recordings import Recording, need_single_run, recording_options, write_recording
 from cli.sizing import notice, scale_option, sized
@@ -175,7 +175,7 @@ def _run(
                     database=database,
                     on_progress=display.update,
                     on_up=up,
-                    on_restart=display.restarted,
+                    on_restart=print_restart,
                     on_result=kept,
                     path_policy=path_policy,
                     queue=keep or demo,

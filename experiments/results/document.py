@@ -80,6 +80,28 @@ class Run:
         """Return the flows that figures are of."""
         return tuple(flow for flow in self.flows if flow.counted)
 
+    def short_flows(self) -> dict[str, Any]:
+        """Return how many short flows that count have finished, and their mean time, plain; None: none has."""
+        short = [
+            flow.fct_s for flow in self.counted if flow.traffic_class == "short" and flow.fct_s is not None
+        ]
+        return {"n": len(short), "afct_ms": sum(short) / len(short) * 1e3 if short else None}
+
+    @property
+    def goodput_mbps(self) -> float:
+        """Return what flows carried together in the measuring window."""
+        return sum(flow.window_bytes * 8e-6 / flow.window_s for flow in self.flows if flow.window_s > 0)
+
+    def happened(self) -> dict[str, Any]:
+        """Return what happened besides flows and modes, plain, by its name in documents."""
+        return {
+            "path_splits": [dict(split) for split in self.splits],
+            "fabric_changes": [dict(change) for change in self.changes],
+            "types_learnt": None if self.types is None else [dict(types) for types in self.types],
+            "disturbed": [dict(part) for part in self.disturbed],
+            "repeated": self.repeated,
+        }
+
 
 def result_document(
     spec: Spec,
@@ -203,7 +225,6 @@ def _whose_pressure(uses: Sequence[CpuUse]) -> str | None:
 
 
 def _run(run: Run) -> dict[str, Any]:
-    short = [flow.fct_s for flow in run.counted if flow.traffic_class == "short" and flow.fct_s is not None]
     return {
         "scheme": run.label,
         "repeat": run.repeat,
@@ -212,20 +233,14 @@ def _run(run: Run) -> dict[str, Any]:
         "duration_s": round(run.duration_s, 3),
         "finished": sum(flow.state == "finished" for flow in run.flows),
         "failed": [{"id": flow.id, "error": flow.error} for flow in run.flows if flow.state == "failed"],
-        "short_afct_ms": sum(short) / len(short) * 1e3 if short else None,
-        "goodput_mbps": sum(
-            flow.window_bytes * 8e-6 / flow.window_s for flow in run.flows if flow.window_s > 0
-        ),
+        "short_afct_ms": run.short_flows()["afct_ms"],
+        "goodput_mbps": run.goodput_mbps,
         "late_start_ms": max(
             ((flow.started_s - flow.planned_s) * 1e3 for flow in run.flows if flow.started_s is not None),
             default=0.0,
         ),
         "modes": [dict(change) for change in run.modes],
-        "path_splits": [dict(split) for split in run.splits],
-        "fabric_changes": [dict(change) for change in run.changes],
-        "types_learnt": None if run.types is None else [dict(types) for types in run.types],
-        "disturbed": [dict(part) for part in run.disturbed],
-        "repeated": run.repeated,
+        **run.happened(),
         "cpu": None if run.cpu is None else asdict(run.cpu),
         "cpu_limited": run.cpu_limited,
         "drops": None if run.drops is None else dict(run.drops),

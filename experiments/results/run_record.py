@@ -33,7 +33,6 @@ def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
         if flow.started_s is not None and flow.fct_s is not None:
             data["finished_s"] = round(flow.started_s + flow.fct_s, 6)
         flows.append(data)
-    short = [flow.fct_s for flow in run.counted if flow.traffic_class == "short" and flow.fct_s is not None]
     return {
         "scheme": run.scheme,
         "label": run.label,
@@ -44,18 +43,10 @@ def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
         "cpu_limited": run.cpu_limited,
         "cpu": {} if run.cpu is None else asdict(run.cpu),
         "measures": {
-            "short": {"n": len(short), "afct_ms": sum(short) / len(short) * 1e3 if short else None},
-            "long": {
-                "goodput_mbps": sum(
-                    flow.window_bytes * 8e-6 / flow.window_s for flow in run.flows if flow.window_s > 0
-                )
-            },
+            "short": run.short_flows(),
+            "long": {"goodput_mbps": run.goodput_mbps},
             "duration_s": run.duration_s,
-            "path_splits": [dict(split) for split in run.splits],
-            "fabric_changes": [dict(change) for change in run.changes],
-            "types_learnt": None if run.types is None else [dict(types) for types in run.types],
-            "disturbed": [dict(part) for part in run.disturbed],
-            "repeated": run.repeated,
+            **run.happened(),
             "drops": None if run.drops is None else dict(run.drops),
             "admitted": None if run.admitted is None else asdict(run.admitted),
             "copy_packets": {str(flow.id): flow.copy_packets for flow in run.flows if flow.copy_packets},

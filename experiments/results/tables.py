@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -16,6 +16,15 @@ from experiments.results.drops import HOPS
 from experiments.results.statistics import FLOWS_FOR_P99
 
 Document = Mapping[str, Any]
+
+_CPU_LIMITED: Final = (
+    "CPU LIMITED: the processor, not the fabric, set the pace of the runs marked * below; "
+    "do not use these figures. Lower the rates or use a machine with more cores.\n"
+)
+_DISTURBED: Final = (
+    "DISTURBED: a part of the lab ended during the runs marked # below, and again whenever they were repeated; "
+    "the notes say which. Run them again for figures to use.\n"
+)
 
 
 def tables(document: Document) -> Group:
@@ -43,26 +52,8 @@ def tables_of(document: Document) -> list[Table]:
 
 def warnings(document: Document) -> list[RenderableType]:
     """Return what stands above the tables: marks that some of their figures have."""
-    lines: list[RenderableType] = [cpu_warning()] if document["cpu_limited"] else []
-    return [*lines, disturbed_warning()] if document.get("disturbed") else lines
-
-
-def disturbed_warning() -> Text:
-    """Return what stands above tables with figures of runs during which a part of the lab ended."""
-    return Text(
-        "DISTURBED: a part of the lab ended during the runs marked # below, and again whenever they were repeated; "
-        "the notes say which. Run them again for figures to use.\n",
-        style="bold red",
-    )
-
-
-def cpu_warning() -> Text:
-    """Return what stands above tables with figures that must not be used."""
-    return Text(
-        "CPU LIMITED: the processor, not the fabric, set the pace of the runs marked * below; "
-        "do not use these figures. Lower the rates or use a machine with more cores.\n",
-        style="bold red",
-    )
+    said = ((_CPU_LIMITED, document["cpu_limited"]), (_DISTURBED, document.get("disturbed")))
+    return [Text(words, style="bold red") for words, marked in said if marked]
 
 
 def completion_table(document: Document, kind: str) -> Table:

@@ -67,6 +67,8 @@ class _Switch:
     since: float
     tables: Tables | None = None
     plan: SwitchPlan | None = None
+    outdated: bool = False
+    """The plan is of wishes from before: the watcher's thread, which alone may read the tables, makes another."""
     ticket: int | None = None
     """Of the transaction that has not been answered yet."""
     refused: str = ""
@@ -121,9 +123,9 @@ class QueueService:
         """Set the queues that every port shall have; `wait` returns when they have them."""
         with self._changed:
             self._wanted = wanted
-            for dpid, switch in self._switches.items():
+            for switch in self._switches.values():
                 switch.refused = ""
-                self._plan(dpid, switch)
+                switch.outdated = True
         self._watcher.post(self._bring_all)
 
     def set_limits(self, limits: Mapping[PortRef, PortLimit]) -> None:
@@ -138,7 +140,7 @@ class QueueService:
             self._limits = by_switch
             for dpid in changed:
                 if dpid in self._switches:
-                    self._plan(dpid, self._switches[dpid])
+                    self._switches[dpid].outdated = True
         if changed:
             self._watcher.post(self._bring_all)
 
@@ -162,16 +164,14 @@ class QueueService:
             return f"its database refuses: {switch.refused}", False
         if switch.plan is None:
             return self._watcher.problem(_key(port.dpid)) or "its database has no bridge of this id", True
+        if switch.outdated:
+            return "not in force yet", True
         for state in switch.plan.ports:
             if state.number == port.port and state.in_force:
                 return "", False
             if state.number == port.port:
                 return state.problem or "not in force yet", not state.problem
         return f"port {port.port} is not in its database", True
-
-    def _plan(self, dpid: int, switch: _Switch) -> None:
-        if switch.tables is not None:
-            switch.plan = plan(switch.tables, dpid, self._wanted, self._limits.get(dpid))
 
     def wait(self, timeout_s: float) -> list[str]:
         """Wait until all switches have the wanted queues. In words, what is not so then; at once if that is final."""
@@ -252,7 +252,7 @@ class QueueService:
             dpid,
             plan.bridge if plan else "",
             plan.datapath if plan else "",
-            plan is not None and plan.in_force,
+            plan is not None and plan.in_force and not switch.outdated,
             tuple(self._switch_problems(dpid, switch)),
             plan.ports if plan else (),
             dict(switch.counters),
@@ -271,6 +271,8 @@ class QueueService:
             problems += [f"{name}: {text}" for text in words]
             if switch.plan is None:
                 pending |= bool(words) and now - switch.since < CONNECT_S
+            elif switch.outdated:
+                pending |= not switch.refused
             elif not switch.plan.in_force and not switch.refused:
                 pending |= any(not port.in_force and not port.problem for port in switch.plan.ports)
         return problems, pending
@@ -283,6 +285,8 @@ class QueueService:
                 return []  # most likely it has never had more
             why = self._watcher.problem(_key(dpid)) or "it has no bridge of this datapath id"
             return [f"its database cannot be asked for queues: {why}"]
+        if switch.outdated:
+            return ["not in force yet"]
         waiting = [port.name for port in switch.plan.ports if not port.in_force and not port.problem]
         late = [f"{', '.join(waiting)}: not in force yet"] if waiting else []
         return [*switch.plan.problems, *late]
@@ -301,7 +305,7 @@ class QueueService:
                 switch.asked = 0
             else:
                 if switch.plan is None or changed - COUNTED:
-                    self._plan(dpid, switch)
+                    switch.outdated = True
                 self._read_counters(switch, tables)
                 self._bring(dpid, switch)
             self._changed.notify_all()
@@ -322,11 +326,19 @@ class QueueService:
     def _bring_all(self) -> None:
         with self._changed:
             for dpid, switch in self._switches.items():
-                self._bring(dpid, switch)
+                try:
+                    self._bring(dpid, switch)
+                except Exception:  # its tables' fault: they were good enough for what was wanted before
+                    LOG.exception("fault while planning the queues of switch %s", _key(dpid))
+                    switch.refused = "a fault in this program"
             self._changed.notify_all()
 
     def _bring(self, dpid: int, switch: _Switch) -> None:
         """Send what is missing, unless something is under way: rows would be made twice."""
+        if switch.outdated:
+            if switch.tables is not None:
+                switch.plan = plan(switch.tables, dpid, self._wanted, self._limits.get(dpid))
+            switch.outdated = False
         if (
             switch.plan is not None
             and switch.plan.operations

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from controller.fabric.graph import PortRef
+from controller.queues import service as queue_service
 from controller.queues.ports import COLUMNS as QUEUE_COLUMNS
 from controller.queues.ports import MOST_PORTS, plan
 from controller.queues.service import QueueService
 from ovsdb import session as limits
 from ovsdb import watcher
-from ovsdb.port_queues import MOST_RATE_BPS, Applied, PortQueues, counters_from_text
+from ovsdb.port_queues import MOST_RATE_BPS, Applied, PortLimit, PortQueues, counters_from_text
 from ovsdb.session import SHARE_BYTES, OvsdbError, OvsdbSession, TableRoom
 from ovsdb.watcher import OvsdbWatcher
 from tests.waiting import eventually
@@ -147,6 +152,67 @@ def test_an_answer_of_a_million_digits_is_none() -> None:
             eventually(lambda: any("no bridge of" in text for text in service.problems()))
     finally:
         service.stop()
+
+
+@contextmanager
+def watched_switch() -> Iterator[QueueService]:
+    """A service that knows the tables of a switch, which stay as they are."""
+    columns = {table: {key: ["set", []] for key in names} for table, names in QUEUE_COLUMNS.items()}
+    bridge = {"name": "br", "ports": ["set", []], "datapath_type": "system", "datapath_id": f"{DPID:016x}"}
+    result = {"Bridge": {"b": {"new": columns["Bridge"] | bridge}}}
+    listener = socket.create_server(("127.0.0.1", 0))
+    service = QueueService(listener.getsockname()[1])
+    service.start()
+    try:
+        service.set_queues(PortQueues(2))
+        service.switch_up(DPID, "127.0.0.1")
+        with listener, listener.accept()[0] as server:
+            server.sendall(json.dumps({"id": "monitor", "error": None, "result": result}).encode())
+            eventually(lambda: bool(service.snapshot(0.0)[0].name))
+            yield service
+    finally:
+        service.stop()
+
+
+def test_tables_are_read_in_the_thread_that_changes_them_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that came while another thread planned ended its request: a dictionary changed size in a loop."""
+    readers: list[int] = []
+
+    def spied(*arguments: Any) -> Any:
+        readers.append(threading.get_ident())
+        return plan(*arguments)
+
+    monkeypatch.setattr(queue_service, "plan", spied)
+    with watched_switch() as service:
+        service.set_queues(PortQueues(3))
+        assert service.wait(60) == []
+        service.set_limits({PortRef(DPID, 1): PortLimit(10**6)})
+        service.set_queues(PortQueues(4))
+        assert service.wait(60) == []
+        assert len(readers) >= 3
+        assert threading.get_ident() not in readers
+
+
+def test_what_was_planned_for_other_queues_is_not_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    with watched_switch() as service:
+        monkeypatch.setattr(service._watcher, "post", lambda work: None)  # as long as the thread is busy
+        service.set_queues(PortQueues(4))
+        assert service.wait(0.0) == ["br: not in force yet"]
+        assert not service.snapshot(0.0)[0].in_force
+        assert service.wait_ports([PortRef(DPID, 1)], 0.0) == ["not in force yet"]
+
+
+def test_tables_that_no_plan_can_be_made_of_end_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: Any) -> Any:
+        raise KeyError("a column")
+
+    with watched_switch() as service:
+        monkeypatch.setattr(queue_service, "plan", fail)
+        service.set_queues(PortQueues(4))
+        assert service.wait(60) == ["br: its database refuses: a fault in this program"]
+        monkeypatch.setattr(queue_service, "plan", plan)
+        service.set_queues(PortQueues(5))
+        assert service.wait(60) == []
 
 
 def test_a_server_that_makes_faults_here_is_dialled_ever_more_seldom(

@@ -19,6 +19,7 @@ CONNECT_TIMEOUT_S: Final = 3.0
 SILENCE_S: Final = 25.0
 """The stream says something every 10 s: after so long it is dead."""
 AGAIN_S: Final = 1.0
+_PIECE_BYTES: Final = 1 << 16
 TOKEN_VARIABLE: Final = "CAPSTAN_API_TOKEN"
 """Of the environment: an API's token, for what runs without a file of it."""
 NO_URL: Final = "that is not the URL of a controller, such as http://192.0.2.1:8080"
@@ -70,6 +71,35 @@ class Connection:
             )
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._unanswered(method, path, error, wait_s) from None
+
+    def pieces(
+        self, path: str, *, query: Mapping[str, Any] | None, most_bytes: int, within_s: float
+    ) -> httpx.Response:
+        """Return what ``GET path`` answers, whatever its status, where it is not trusted to end.
+
+        Raises ControllerError for an answer that is longer than *most_bytes*, compressed, or not whole in *within_s*.
+        """
+        deadline = time.monotonic() + within_s
+        try:
+            with self._http.stream(
+                "GET",
+                f"{self.url}/api/v1{path}",
+                params=query or None,
+                headers={"Accept-Encoding": "identity"},
+                timeout=httpx.Timeout(within_s, connect=min(within_s, CONNECT_TIMEOUT_S)),
+            ) as answer:
+                if answer.headers.get("Content-Encoding", "identity") != "identity":
+                    raise ControllerError(f"GET {path}: the answer is compressed, which was not asked for")
+                content = bytearray()
+                for piece in answer.iter_raw(_PIECE_BYTES):
+                    content += piece
+                    if len(content) > most_bytes:
+                        raise ControllerError(f"GET {path}: the answer is longer than {most_bytes >> 20} MiB")
+                    if time.monotonic() > deadline:
+                        raise ControllerError(f"GET {path}: the answer is not whole after {within_s:g} s")
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            raise self._unanswered("GET", path, error, within_s) from None
+        return httpx.Response(answer.status_code, headers=answer.headers, content=bytes(content))
 
     def ask(
         self,

@@ -13,7 +13,7 @@ from capstan_client.errors import ControllerError
 from capstan_client.http import Connection
 from controller.api.describing import Description, attach, description_of
 from controller.api.front.backend import HAND_OVER, HandOverError
-from controller.api.problems import ProblemError
+from controller.api.problems import MEDIA, ProblemError
 from controller.api.routes_capton import CaptonRoutes
 from controller.api.routes_fabric import FabricRoutes
 from controller.api.routes_faults import FaultRoutes
@@ -24,6 +24,8 @@ from engine.run_stream import RunStreams, StreamsError
 BELOW: Final = "/runs/current"
 PREFIX: Final = f"/api/v1{BELOW}"
 TIMEOUT_S: Final = 10.0
+MOST_BYTES: Final = 32 << 20
+"""Of an answer that is passed on, as long as the run's controller makes it."""
 NONE: Final = (
     "no run is going on that can be watched from here: GET /api/v1/engine says what runs and what waits"
 )
@@ -94,10 +96,15 @@ def _passing_on(engine: Engine, streams: RunStreams) -> Callable[..., Response]:
             return _stream(run.api, path, streams)
         try:
             with closing(Connection(run.api, None, TIMEOUT_S)) as connection:
-                answer = connection.send("GET", path, query=request.args.to_dict())
+                answer = connection.pieces(
+                    path, query=request.args.to_dict(), most_bytes=MOST_BYTES, within_s=TIMEOUT_S
+                )
         except ControllerError as error:
             raise ProblemError(503, f"the run's controller does not answer: {error}") from None
-        return Response(answer.content, answer.status_code, content_type=answer.headers["Content-Type"])
+        media = answer.headers.get("Content-Type", "").partition(";")[0]
+        if media not in (MEDIA, "application/json"):  # a page would be run as one of ours
+            raise ProblemError(503, "the run's controller does not answer with JSON")
+        return Response(answer.content, answer.status_code, content_type=media)
 
     return view
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
@@ -14,6 +14,7 @@ import pytest
 
 from controller.api.describing import description_of
 from controller.api.front.backend import HAND_OVER
+from engine import routes_runs
 from engine.routes_runs import PASSED_ON
 from engine.run_stream import RunStreams, StreamsError
 from tests.unit.api_world import World, api_world
@@ -75,6 +76,48 @@ def test_what_the_runs_controller_answers_is_passed_on(world: World, tmp_path: P
         world.get(f"{BELOW}/flows/7", 404)
         world.ask("PUT", f"{BELOW}/scheme", 405, json={"scheme": "caps"})
     assert "does not answer" in world.get(f"{BELOW}/fabric", 503)["detail"]
+
+
+@contextmanager
+def answering(head: str, piece: bytes) -> Iterator[str]:
+    """Answer each request with *head*, then *piece* again and again until the reader goes; gives the address."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection, suppress(OSError):
+                    connection.recv(65_536)
+                    connection.sendall(f"HTTP/1.1 200 OK\r\nConnection: close\r\n{head}\r\n\r\n".encode())
+                    while piece:
+                        connection.sendall(piece)
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+
+
+@pytest.mark.parametrize(
+    ("head", "piece", "why"),
+    [
+        ("Content-Type: application/json", b" " * 65_536, "longer than 1 MiB"),
+        ("Content-Type: application/json\r\nContent-Encoding: gzip", b"", "compressed"),
+        ("Content-Type: text/html\r\nContent-Length: 0", b"", "not answer with JSON"),
+        ("Content-Length: 0", b"", "not answer with JSON"),
+    ],
+)
+def test_an_answer_without_an_end_or_a_page_is_not_passed_on(
+    world: World, monkeypatch: pytest.MonkeyPatch, head: str, piece: bytes, why: str
+) -> None:
+    monkeypatch.setattr(routes_runs, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(routes_runs, "TIMEOUT_S", 60.0)
+    with answering(head, piece) as api:
+        running(world, api)
+        assert why in world.get(f"{BELOW}/fabric", 503)["detail"]
 
 
 def test_a_point_names_its_sweep(world: World) -> None:

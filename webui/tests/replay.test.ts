@@ -61,6 +61,21 @@ suite("a recording of a run on switches", () => {
     expect(trace.hops.map(({ arrived }) => arrived)).toEqual([0.25 * MS, 2 * MS, null, MS + 0.5 * MS, null]);
   });
 
+  it("says how many packets were dropped at ports that are not known", () => {
+    const made = recording();
+    const hops = { ...made.hops, flight_ps: [0.25 * MS, MS, 0, 0.5 * MS, 0] };
+    const trace = parseTrace({ ...made, hops, switches: { unplaced_drops: 3, left_out: 0 } });
+    expect(describe(trace, new Replay(trace).frame(0.75 * MS))).toContain(
+      "1 packet dropped so far; 3 more in the window, at ports that are not known;",
+    );
+  });
+
+  it("is damaged without their number", () => {
+    const made = recording();
+    const hops = { ...made.hops, flight_ps: [0.25 * MS, MS, 0, 0.5 * MS, 0] };
+    expect(() => parseTrace({ ...made, hops, switches: { left_out: 0 } })).toThrow("switches.unplaced_drops");
+  });
+
   it("is damaged without a column of these times", () => {
     const switches = { unplaced_drops: 0, left_out: 0 };
     expect(() => parseTrace({ ...recording(), switches })).toThrow(TraceError);

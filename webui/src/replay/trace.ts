@@ -20,6 +20,8 @@ export interface Trace {
   lengthPs: number;
   /** The recording was full before its window was over. */
   cut: boolean;
+  /** Packets that were dropped in the window, at ports that a recording of switches does not know. */
+  unplacedDrops: number;
   hosts: readonly string[];
   links: readonly Link[];
   flows: readonly Flow[];
@@ -177,6 +179,7 @@ export function parseTrace(document: unknown): Trace {
     beginPs: Number(fields["begin_ps"]),
     lengthPs: Number(fields["length_ps"]),
     cut: fields["cut"] === true,
+    unplacedDrops: unplacedDropsOf(fields),
     hosts,
     links,
     flows,
@@ -185,6 +188,15 @@ export function parseTrace(document: unknown): Trace {
     modes,
     releases,
   };
+}
+
+/** Return the drops without a port: a simulation knows the port of each. */
+function unplacedDropsOf(fields: Record<string, unknown>): number {
+  const switches = fields["switches"];
+  if (!isRecord(switches)) return 0;
+  const drops = switches["unplaced_drops"];
+  if (typeof drops === "number" && Number.isInteger(drops) && drops >= 0) return drops;
+  throw new TraceError("The recording is damaged: switches.unplaced_drops is no number of packets.");
 }
 
 function hopsOf(fields: Columns | Record<string, unknown>, packets: Packet[], links: Link[]): Hop[] {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from cli.specs import load_spec
 from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.spec.check import preset_names
 from experiments.spec.spec import Axis, Claim, Comparison
+from experiments.spec.sweep import points
+from simulation.batch import prepare
 from simulation.evidence import (
     MOST_REPEATS,
     PAPERS,
@@ -224,3 +227,18 @@ def test_every_reason_is_about_a_claim_and_every_claim_of_the_document_that_does
         if entry.word != "holds" and not notes.why(entry.row.preset, entry.row.claim)
     ]
     assert without == []
+
+
+def test_every_spec_of_a_reason_is_named_by_it_and_can_be_simulated() -> None:
+    named = {
+        name
+        for reason in read_notes().reasons
+        for name in re.findall(r"simulation/reasons/[^`]+", reason.why)
+    }
+    kept = {path.as_posix() for path in Path("simulation/reasons").iterdir()}
+    assert named == kept
+    for path in sorted(kept):
+        spec = load_spec(path).spec
+        assert spec.name == Path(path).stem
+        for point in points(spec):
+            prepare(point.spec)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -28,6 +28,8 @@ LONG: dict[str, Any] = TINY | {
     "repeats": 1,
 }
 """Long enough, at each point, for the other worker to begin, too."""
+SOON_GONE: Final = ("--patience-s", "2")
+"""What a worker that begins as its controller goes waits for that, and its Dask worker for it: a minute else."""
 
 
 def address_in(told: Path) -> str | None:
@@ -88,7 +90,7 @@ def finished_by_two(server: Server, number: int, seeds: list[int]) -> dict[str, 
 def test_two_dask_workers_share_the_points_of_a_sweep(tmp_path: Path) -> None:
     with (
         cluster(tmp_path, 2) as address,
-        serving(tmp_path / "data", "--dask", address, "--labs", "2") as server,
+        serving(tmp_path / "data", "--dask", address, "--labs", "2", *SOON_GONE) as server,
     ):
         server.wait(lambda: server.ask("GET", "/engine")["workers"] == 2, 120)
         assert server.ask("GET", "/engine")["address"] == address
@@ -102,7 +104,9 @@ def test_two_dask_workers_share_the_points_of_a_sweep(tmp_path: Path) -> None:
 def test_two_dask_workers_share_the_points_of_a_simulated_sweep(tmp_path: Path) -> None:
     with (
         cluster(tmp_path, 2) as address,
-        serving(tmp_path / "data", "--dask", address, "--labs", "0", "--simulations", "2") as server,
+        serving(
+            tmp_path / "data", "--dask", address, "--labs", "0", "--simulations", "2", *SOON_GONE
+        ) as server,
     ):
         assert server.ask("GET", "/engine")["address"] == address
         seeds = list(range(1, 9))

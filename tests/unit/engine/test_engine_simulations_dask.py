@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.engine_server import TINY, serving
-from tests.lab.test_engine_dask import cluster, workers_of
+from tests.lab.test_engine_dask import SOON_GONE, cluster, workers_of
 
 pytestmark = pytest.mark.timeout(300)
 FLOWS = {
@@ -20,7 +20,10 @@ FLOWS = {
 
 
 def test_a_simulated_sweep_spreads_over_the_threads_of_a_cluster(tmp_path: Path) -> None:
-    with cluster(tmp_path, 2) as address, serving(tmp_path / "data", "--dask", address) as server:
+    with (
+        cluster(tmp_path, 2) as address,
+        serving(tmp_path / "data", "--dask", address, *SOON_GONE) as server,
+    ):
         server.wait(lambda: server.ask("GET", "/engine")["simulation_workers"] == 2, 120)
         seeds = list(range(1, 13))
         spec = TINY | {"schemes": ["caps"], "workload": {"flows": FLOWS}}

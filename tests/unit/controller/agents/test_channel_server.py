@@ -133,14 +133,17 @@ def test_an_error_of_ours_costs_a_channel_and_leaves_no_ghost(tmp_path: Path) ->
         eventually(lambda: one.server.agents() == [], "it has expired")
 
 
-def test_counters_have_a_number_and_names_a_length(tmp_path: Path) -> None:
+def test_counters_have_a_number_and_names_a_length(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with served(tmp_path) as one:
-        for values in ({f"n{number}": 1.0 for number in range(513)}, {"n" * 101: 1.0}):
+        refused = (({f"n{number}": 1.0 for number in range(513)}, "513 are more"), ({"n" * 101: 1.0}, "101"))
+        for values, why in refused:
             agent = RawAgent.joined(one.socket_path)
             agent.send(Counters(values))
             agent.all()
             eventually(lambda: one.connected() == [], "it is let go")
             assert one.server.agents()[0].counters == {}
+            assert "lost: counters: " in caplog.records[-1].getMessage(), "and not because it said nothing"
+            assert why in caplog.records[-1].getMessage()
         agent = RawAgent.joined(one.socket_path)
         agent.send(Counters({f"n{number}": 1.0 for number in range(512)}))
         eventually(lambda: len(one.server.agents()[0].counters) == 512, "so many are taken")

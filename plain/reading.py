@@ -15,6 +15,8 @@ from capstan_client.errors import CapstanError
 from plain.bounds import beyond, bounds_of, unit_of
 
 T = TypeVar("T")
+LONGEST_SHOWN: Final = 200
+"""Characters of what does not fit, in an error."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -46,6 +48,12 @@ def did_you_mean(word: str, known: typing.Iterable[str]) -> str:
     return f"; known: {', '.join(names)}" if names else "; there are none"
 
 
+def _shown(data: object) -> str:
+    """Return *data* as an error shows it: what a peer sent may be megabytes, and errors are logged."""
+    text = repr(data[:LONGEST_SHOWN]) if isinstance(data, str) else repr(data)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
 def _read(kind: Any, data: object, where: str) -> Any:
     if kind is Any:
         _check_text(data, where)
@@ -63,18 +71,20 @@ def _read(kind: Any, data: object, where: str) -> Any:
     if origin is Literal:
         if data not in get_args(kind):
             options = [str(option) for option in get_args(kind)]
-            raise PlainError(where, f"{data!r} is not known{did_you_mean(str(data), options)}")
+            raise PlainError(
+                where, f"{_shown(data)} is not known{did_you_mean(str(data)[:LONGEST_SHOWN], options)}"
+            )
         return data
     if origin in (types.UnionType, typing.Union):
         inner = [option for option in get_args(kind) if option is not types.NoneType]
         return None if data is None else _read(inner[0], data, where)
     if origin in (list, tuple):
         if not isinstance(data, list | tuple):
-            raise PlainError(where, f"expected a list, got {data!r}")
+            raise PlainError(where, f"expected a list, got {_shown(data)}")
         return origin(_read(get_args(kind)[0], item, f"{where}[{index}]") for index, item in enumerate(data))
     if origin is dict:
         if not isinstance(data, dict):
-            raise PlainError(where, f"expected an object, got {data!r}")
+            raise PlainError(where, f"expected an object, got {_shown(data)}")
         for key in data:
             _check_text(key, where)
         return {str(key): _read(get_args(kind)[1], item, f"{where}.{key}") for key, item in data.items()}
@@ -86,7 +96,7 @@ def _read(kind: Any, data: object, where: str) -> Any:
     if kind is int and isinstance(data, float) and data.is_integer():
         return int(data)  # 1.0 is as whole a number as 1, for JSON and YAML alike
     if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
-        raise PlainError(where, f"expected {kind.__name__}, got {data!r}")
+        raise PlainError(where, f"expected {kind.__name__}, got {_shown(data)}")
     if isinstance(data, float) and not math.isfinite(data):
         raise PlainError(where, "is not a number" if data != data else "is infinite: give a number")
     if isinstance(data, str):
@@ -129,11 +139,14 @@ def _fields(kind: Any) -> tuple[dict[str, Any], dict[str, dataclasses.Field[Any]
 
 def _read_dataclass(kind: Any, data: object, where: str) -> Any:
     if not isinstance(data, dict):
-        raise PlainError(where, f"expected an object, got {data!r}")
+        raise PlainError(where, f"expected an object, got {_shown(data)}")
     hints, members = _fields(kind)
     for name in data:
         if name not in members:
-            raise PlainError(where, f"field {str(name)!r} is not known{did_you_mean(str(name), members)}")
+            raise PlainError(
+                where,
+                f"field {_shown(str(name))} is not known{did_you_mean(str(name)[:LONGEST_SHOWN], members)}",
+            )
     for name, item in members.items():
         required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
         if required and name not in data:

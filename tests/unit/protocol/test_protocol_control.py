@@ -159,3 +159,19 @@ def test_policy_errors_name_the_field(change: dict[str, Any], text: str) -> None
     with pytest.raises(PolicyError) as caught:
         Policy.from_dict({"version": 1, "scheme": "caps", **change})
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"type": "ping", "id": "x" * 1_000_000},
+        {"type": "ping", "id": list(range(100_000))},
+        {"type": "report", "id": 1, "forget": {"x" * 1_000_000: 1}},
+    ],
+)
+def test_what_does_not_fit_is_shown_in_part(body: dict[str, object]) -> None:
+    """The whole of it went to the controller's log, and to whoever sent it: 15 MB a message."""
+    text = json.dumps(body).encode()
+    with pytest.raises(ControlError) as refused:
+        FrameReader().feed(struct.pack("!IB", len(text) + 1, JSON_FORMAT) + text)
+    assert len(str(refused.value)) < 300

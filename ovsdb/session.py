@@ -27,6 +27,8 @@ VALUE_BYTES: Final = 64
 """The same of a value besides its text."""
 MOST_KEPT_BYTES: Final = 64 << 20
 """Of the tables of one server, in memory."""
+LONGEST_WORDS: Final = 500
+"""Characters of what a server says is wrong: it is logged, and shown."""
 SHARE_BYTES: Final = 4 << 20
 INTEGERS: Final = range(-(1 << 63), 1 << 63)
 """RFC 7047, section 3.1: an <integer> has 64 bits."""
@@ -254,8 +256,11 @@ def _outcome(message: Mapping[str, Any]) -> str:
 
 def _words(error: Any) -> str:
     if isinstance(error, dict):
-        return ": ".join(str(error[key]) for key in ("error", "details") if error.get(key))
-    return str(error)
+        text = ": ".join(str(error[key]) for key in ("error", "details") if error.get(key))
+    else:
+        text = str(error)
+    text = text[:LONGEST_WORDS]  # lines of a server's own would look like ours, in a log
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 # What transactions are made of

@@ -70,6 +70,8 @@ class Member:
             raise MembershipError(
                 f"a version has {VERSION_CHARS} characters at most, not {len(hello.version)}"
             )
+        if not hello.version.isprintable():  # a terminal that shows it would obey it
+            raise MembershipError(f"version {hello.version!r} has characters that are no text")
         return cls(hello.host, underlay, mac, overlay, hello.session, hello.version)
 
     def peer(self) -> Peer:

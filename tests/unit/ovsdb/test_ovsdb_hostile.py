@@ -20,7 +20,7 @@ from controller.queues.service import QueueService
 from ovsdb import session as limits
 from ovsdb import watcher
 from ovsdb.port_queues import MOST_RATE_BPS, Applied, PortLimit, PortQueues, counters_from_text
-from ovsdb.session import SHARE_BYTES, OvsdbError, OvsdbSession, TableRoom
+from ovsdb.session import SHARE_BYTES, Done, OvsdbError, OvsdbSession, TableRoom
 from ovsdb.watcher import OvsdbWatcher
 from tests.waiting import eventually
 
@@ -213,6 +213,17 @@ def test_tables_that_no_plan_can_be_made_of_end_no_thread(monkeypatch: pytest.Mo
         monkeypatch.setattr(queue_service, "plan", plan)
         service.set_queues(PortQueues(5))
         assert service.wait(60) == []
+
+
+def test_what_a_server_says_is_wrong_is_one_line_of_text() -> None:
+    session = OvsdbSession(COLUMNS, 0.0)
+    ticket = session.transact([])
+    error = {"error": "no\n2026-11-24 ERROR capstan: forged \x1b[2J", "details": "x" * 1_000_000}
+    (done,) = session.receive(json.dumps({"id": ticket, "result": [error], "error": None}).encode(), 0.0)
+    assert isinstance(done, Done)
+    assert done.error.startswith("no 2026-11-24 ERROR capstan: forged  [2J: xxx")
+    assert done.error.isprintable()
+    assert len(done.error) == limits.LONGEST_WORDS
 
 
 def test_a_server_that_makes_faults_here_is_dialled_ever_more_seldom(

@@ -101,6 +101,7 @@ HELLO = Hello("proof", "nonce", "h1", "10.0.1.1", "00:00:00:00:00:01", ["10.128.
         (replace(HELLO, overlay=[]), "1 to 64 overlay addresses, not 0"),
         (replace(HELLO, overlay=["10.128.1.1"] * 100_000), "1 to 64 overlay addresses, not 100000"),
         (replace(HELLO, version="1" * 1_000_000), "100 characters at most, not 1000000"),
+        (replace(HELLO, version="1\x1b[2J"), "characters that are no text"),
     ],
 )
 def test_what_an_agent_says_of_itself_has_a_length(hello: Hello, why: str) -> None:

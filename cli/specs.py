@@ -12,12 +12,12 @@ from cli.console import fail
 from controller.schemes import loader
 from controller.schemes.overrides import overrides_problem
 from controller.schemes.scheme import Scheme
-from engine.no_lab import no_lab
 from experiments.spec import check as checking
 from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
 from experiments.spec.sweep import SweepError, only
 from host_agent.paths.own import read_path_policy
 from plain.yaml_source import Problem, read
+from simulation.no_lab import no_lab
 
 
 @dataclass(frozen=True, slots=True)

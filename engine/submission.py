@@ -17,7 +17,6 @@ from controller.schemes.loader import lab_scheme_names, scheme_names
 from controller.schemes.overrides import overrides_problem
 from controller.store.queue import NewJob
 from engine.estimate import expected_s, simulated_s
-from engine.no_lab import no_lab
 from experiments.spec.check import find_spec, preset_names, problems_of
 from experiments.spec.schema import schema
 from experiments.spec.spec import (
@@ -32,6 +31,7 @@ from experiments.spec.spec import (
 from experiments.spec.sweep import MOST_POINTS, SweepError, check_axes, grid, points, set_field, words
 from plain.reading import PlainError, build, did_you_mean
 from plain.yaml_source import Problem, Source, read
+from simulation.no_lab import no_lab
 
 MOST_BYTES: Final = 1 << 20
 """Of a spec's text."""

@@ -12,7 +12,7 @@ from cli.sizing import duration, expected
 from cli.specs import load_spec
 from controller.schemes.loader import all_schemes
 from controller.schemes.scheme import Admission, ClassScheme, Coding, Priority, Queues, Replication, Scheme
-from engine.no_lab import no_lab
+from simulation.no_lab import no_lab
 
 _PLAIN: Final = {"spray": "spray", "hash": "flow-hash"}
 """Path policies that go without saying, by a switch's group."""

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 from cli.app import capstan
 from cli.specs import load_spec
-from engine.no_lab import no_lab
 from engine.submission import SubmissionBody, SubmissionError, read_submission
 from experiments.spec.spec import Spec
 from simulation.experiment import simulate_document
+from simulation.no_lab import no_lab
 from workloads.description import MOST_LAB_FLOWS, Sizes
 
 

@@ -74,7 +74,10 @@ export const STEPS: readonly Step[] = [
         ...pathRows(trace),
         ["long flows' goodput, together", bitRate(delivered(trace, "long"))],
         ["long flows' packets that came behind a later one", behind(trace)],
-        ["packets that TCP retransmitted", String(retransmitted(trace, "long") + retransmitted(trace, "short"))],
+        [
+          "packets that TCP retransmitted",
+          String(retransmitted(trace, "long") + retransmitted(trace, "short")),
+        ],
         ["a short flow's packet waits at its leaf", duration(waiting(trace, "short"))],
       ]),
   },

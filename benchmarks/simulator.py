@@ -75,10 +75,13 @@ def _measured(name: str) -> dict[str, float]:
     return measured
 
 
-def measure(name: str) -> dict[str, float]:
-    """Return the figures of one run: mpps, seconds of processor time, and the largest memory of this process in MB."""
+def measure(name: str, flows: int = AGENT_FLOWS) -> dict[str, float]:
+    """Return the figures of one run: mpps, seconds of processor time, and the largest memory of this process in MB.
+
+    flows: of a run with agents.
+    """
     if name.startswith(AGENTS):
-        return measure_agents(name.removeprefix(AGENTS))
+        return measure_agents(name.removeprefix(AGENTS), flows)
     totals = simulate(RUNS[name], common_trace()).totals
     return {
         "mpps": totals.data_packets_sent / totals.processor_s / 1e6,
@@ -87,7 +90,7 @@ def measure(name: str) -> dict[str, float]:
     }
 
 
-def agent_spec(scheme: str) -> Spec:
+def agent_spec(scheme: str, flows: int) -> Spec:
     """Return web search flows among the hosts of 9 leaves and 16 spines, all at 10 Gbit/s."""
     link = {"rate_mbps": 10_000, "buffer_packets": 256}
     text = {
@@ -105,7 +108,7 @@ def agent_spec(scheme: str) -> Spec:
         "baseline": scheme,
         "workload": {
             "flows": {
-                "count": AGENT_FLOWS,
+                "count": flows,
                 "sizes": {"kind": "table", "table": "websearch"},
                 "arrivals": {"kind": "poisson", "load": 0.6},
                 "pattern": "random",
@@ -116,9 +119,9 @@ def agent_spec(scheme: str) -> Spec:
     return spec_from_dict(text)
 
 
-def measure_agents(scheme: str) -> dict[str, float]:
+def measure_agents(scheme: str, flows: int) -> dict[str, float]:
     """Return the same figures of a run with agents."""
-    spec = agent_spec(scheme)
+    spec = agent_spec(scheme, flows)
     begun_s = time.process_time()
     _, (run,) = simulate_document(replace(spec, schemes=(SchemeChoice(scheme, scheme),), repeats=1))
     seconds = time.process_time() - begun_s
@@ -130,4 +133,4 @@ def measure_agents(scheme: str) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(sys.argv[1])))
+    print(json.dumps(measure(sys.argv[1], *map(int, sys.argv[2:]))))

@@ -72,7 +72,7 @@ class Connection:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._unanswered(method, path, error, wait_s) from None
 
-    def pieces(
+    def get_bounded(
         self, path: str, *, query: Mapping[str, Any] | None, most_bytes: int, within_s: float
     ) -> httpx.Response:
         """Return what ``GET path`` answers, whatever its status, where it is not trusted to end.

@@ -96,7 +96,7 @@ def _passing_on(engine: Engine, streams: RunStreams) -> Callable[..., Response]:
             return _stream(run.api, path, streams)
         try:
             with closing(Connection(run.api, None, TIMEOUT_S)) as connection:
-                answer = connection.pieces(
+                answer = connection.get_bounded(
                     path, query=request.args.to_dict(), most_bytes=MOST_BYTES, within_s=TIMEOUT_S
                 )
         except ControllerError as error:

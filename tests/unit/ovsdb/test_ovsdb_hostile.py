@@ -136,11 +136,10 @@ def test_a_link_faster_than_any_has_no_known_rate() -> None:
     assert found.ports[0].rate_bps == 0
 
 
-def test_an_answer_of_a_million_digits_is_none() -> None:
-    """It has come to `int` before, whose error was taken for a fault of this program."""
-    columns = {table: {key: ["set", []] for key in names} for table, names in QUEUE_COLUMNS.items()}
-    ids = ["map", [["capstan-answered", "1" * 1_000_000]]]
-    result = {"Open_vSwitch": {"o": {"new": columns["Open_vSwitch"] | {"external_ids": ids}}}}
+@contextmanager
+def watched_row(table: str, fields: dict[str, Any]) -> Iterator[QueueService]:
+    """A service that watches a switch whose database has one row; columns that *fields* leaves out are empty."""
+    row = {key: ["set", []] for key in QUEUE_COLUMNS[table]} | fields
     listener = socket.create_server(("127.0.0.1", 0))
     service = QueueService(listener.getsockname()[1])
     service.start()
@@ -148,30 +147,27 @@ def test_an_answer_of_a_million_digits_is_none() -> None:
         service.set_queues(PortQueues(2))
         service.switch_up(DPID, "127.0.0.1")
         with listener, listener.accept()[0] as server:
+            result = {table: {"r": {"new": row}}}
             server.sendall(json.dumps({"id": "monitor", "error": None, "result": result}).encode())
-            eventually(lambda: any("no bridge of" in text for text in service.problems()))
+            yield service
     finally:
         service.stop()
+
+
+def test_an_answer_of_a_million_digits_is_none() -> None:
+    """It has come to `int` before, whose error was taken for a fault of this program."""
+    ids = ["map", [["capstan-answered", "1" * 1_000_000]]]
+    with watched_row("Open_vSwitch", {"external_ids": ids}) as service:
+        eventually(lambda: any("no bridge of" in text for text in service.problems()))
 
 
 @contextmanager
 def watched_switch() -> Iterator[QueueService]:
     """A service that knows the tables of a switch, which stay as they are."""
-    columns = {table: {key: ["set", []] for key in names} for table, names in QUEUE_COLUMNS.items()}
     bridge = {"name": "br", "ports": ["set", []], "datapath_type": "system", "datapath_id": f"{DPID:016x}"}
-    result = {"Bridge": {"b": {"new": columns["Bridge"] | bridge}}}
-    listener = socket.create_server(("127.0.0.1", 0))
-    service = QueueService(listener.getsockname()[1])
-    service.start()
-    try:
-        service.set_queues(PortQueues(2))
-        service.switch_up(DPID, "127.0.0.1")
-        with listener, listener.accept()[0] as server:
-            server.sendall(json.dumps({"id": "monitor", "error": None, "result": result}).encode())
-            eventually(lambda: bool(service.snapshot(0.0)[0].name))
-            yield service
-    finally:
-        service.stop()
+    with watched_row("Bridge", bridge) as service:
+        eventually(lambda: bool(service.snapshot(0.0)[0].name))
+        yield service
 
 
 def test_tables_are_read_in_the_thread_that_changes_them_alone(monkeypatch: pytest.MonkeyPatch) -> None:

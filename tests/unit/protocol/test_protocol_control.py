@@ -170,7 +170,7 @@ def test_policy_errors_name_the_field(change: dict[str, Any], text: str) -> None
     ],
 )
 def test_what_does_not_fit_is_shown_in_part(body: dict[str, object]) -> None:
-    """The whole of it went to the controller's log, and to whoever sent it: 15 MB a message."""
+    """The whole of it went to the controller's log and back to the peer: 15 MB a message."""
     text = json.dumps(body).encode()
     with pytest.raises(ControlError) as refused:
         FrameReader().feed(struct.pack("!IB", len(text) + 1, JSON_FORMAT) + text)

@@ -14,10 +14,12 @@ import struct
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final
 
 from capstan_client.errors import CapstanError
+from topologies.children import end_child, start_child
 
 CLONE_NEWNET: Final = 0x40000000
 COMMAND_S: Final = 60.0
@@ -75,15 +77,37 @@ class Namespace:
 def complete(
     argv: Sequence[str], env: Mapping[str, str] | None = None, text: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program where this thread is, whatever its exit code. Raises CommandError if it does not end."""
-    try:
-        return subprocess.run(
-            argv, input=text, capture_output=True, text=True, env=env, check=False, timeout=COMMAND_S
+    """Run a program where this thread is, whatever its exit code. Raises CommandError if it does not end.
+
+    An exception that a signal's handler raises meanwhile ends the program.
+    """
+
+    def start() -> subprocess.Popen[str]:
+        stdin = None if text is None else subprocess.PIPE
+        return subprocess.Popen(
+            argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
         )
-    except subprocess.TimeoutExpired:
-        raise CommandError(
-            f"`{' '.join(argv)}` did not end within {COMMAND_S:g} s: run it by hand to see what it waits for"
-        ) from None
+
+    if threading.current_thread() is threading.main_thread():
+        with ThreadPoolExecutor(1) as thread:
+            return _completed(start_child(start, thread), argv, text)
+    return _completed(start(), argv, text)
+
+
+def _completed(
+    process: subprocess.Popen[str], argv: Sequence[str], text: str | None
+) -> subprocess.CompletedProcess[str]:
+    with process:
+        try:
+            output, errors = process.communicate(text, COMMAND_S)
+        except BaseException as error:
+            end_child(process)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            raise CommandError(
+                f"`{' '.join(argv)}` did not end within {COMMAND_S:g} s: run it by hand to see what it waits for"
+            ) from None
+    return subprocess.CompletedProcess(argv, process.returncode, output, errors)
 
 
 def run(argv: Sequence[str], env: Mapping[str, str] | None = None) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from topologies.cgroup import born_in
+from topologies.children import start_child
 from topologies.namespaces import CommandError, Namespace, ProgramMissingError, complete
 
 LAB_VARIABLE: Final = "CAPSTAN_LAB"
@@ -77,13 +78,7 @@ class Spawner:
             self._started.append(process)
             return process
 
-        started = self._thread.submit(start)
-        try:
-            return started.result()
-        except BaseException:
-            with suppress(Exception):
-                end_child(started.result())
-            raise
+        return start_child(start, self._thread)
 
     def reap(self, timeout: float = 10.0) -> None:
         """Collect what has ended, so that no zombie is left. Waits up to *timeout* seconds in all."""
@@ -96,22 +91,6 @@ class Spawner:
     def close(self) -> None:
         """End the thread. Whatever it started and still runs is killed by the kernel."""
         self._thread.shutdown(wait=True)
-
-
-def end_child(process: subprocess.Popen[Any]) -> None:
-    """Kill a child of ours and collect it; harmless if it has been collected.
-
-    An interrupt in the middle of `Popen.poll()` may leave the lock of that object taken, and `Popen.wait()` then never
-    returns: this takes none.
-    """
-    if process.returncode is not None:
-        return
-    with suppress(ChildProcessError):  # another thread has collected it
-        collected, status = os.waitpid(process.pid, os.WNOHANG)
-        if not collected:
-            os.kill(process.pid, signal.SIGKILL)
-            _, status = os.waitpid(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from topologies.children import end_child
 from topologies.machine import namespace_advice, own_capabilities
-from topologies.processes import end_child, lab_environment
+from topologies.processes import lab_environment
 from topologies.registry import LabError
 
 SHELL_S: Final = 60.0

@@ -6,10 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
-from topologies.processes import Spawner, end_child, find_processes
+from topologies.children import end_child
+from topologies.namespaces import complete
+from topologies.processes import Spawner, find_processes
 
 LASTS = [sys.executable, "-c", "import signal; signal.pause()"]
 
@@ -34,23 +37,42 @@ def test_what_has_ended_keeps_its_exit_code() -> None:
         assert process.returncode == 3
 
 
-@pytest.mark.timeout(60)
-def test_a_start_that_is_interrupted_leaves_no_process() -> None:
-    """A cancelled experiment's: its traffic generator would keep the port that the next one's needs."""
+class Interrupted(BaseException):
+    pass
 
-    class Interrupted(BaseException):
-        pass
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Have SIGUSR1 raise in the main thread, as Ctrl-C does."""
 
     def interrupt(number: int, frame: object) -> None:
         raise Interrupted
 
-    spawner = Spawner("interrupted")
     before = signal.signal(signal.SIGUSR1, interrupt)
-    try:
-        with pytest.raises(Interrupted):
-            # in the child, and so while the caller waits for it
-            spawner.popen(None, LASTS, preexec_fn=lambda: os.kill(os.getppid(), signal.SIGUSR1))
-    finally:
-        signal.signal(signal.SIGUSR1, before)
+    yield
+    signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.usefixtures("interruptible")
+def test_a_start_that_is_interrupted_leaves_no_process() -> None:
+    """A cancelled experiment's: its traffic generator would keep the port that the next one's needs."""
+    spawner = Spawner("interrupted")
+    with pytest.raises(Interrupted):
+        # in the child, and so while the caller waits for it
+        spawner.popen(None, LASTS, preexec_fn=lambda: os.kill(os.getppid(), signal.SIGUSR1))
     assert find_processes("interrupted") == []
     spawner.close()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.usefixtures("interruptible")
+def test_a_command_that_is_interrupted_while_it_starts_leaves_no_process() -> None:
+    """The child looks for its program in 40 000 directories first; the interrupt comes meanwhile."""
+    environment = {**os.environ, "PATH": "/-:" * 40_000 + os.environ["PATH"], "CAPSTAN_LAB": "interrupted"}
+    with (
+        subprocess.Popen(["sh", "-c", f"sleep 0.02; kill -USR1 {os.getpid()}"]),
+        pytest.raises(Interrupted),
+    ):
+        complete(["sleep", "1000"], environment)
+    assert find_processes("interrupted") == []

@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 import sys
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NoReturn
@@ -14,6 +15,7 @@ import click
 
 from capstan_client.errors import CapstanError
 from cli.console import error_text, fail
+from controller.process.ignored_exceptions import on_ignored
 from plain.reading import did_you_mean
 from protocol.version import VERSION
 
@@ -84,6 +86,9 @@ def capstan() -> None:
     """
 
 
+_AGAIN_S: Final = 0.1
+
+
 class Ended(SystemExit):
     """A signal that asks to end: on its way out, everything that was made is taken down."""
 
@@ -96,8 +101,23 @@ def _end(number: int, _frame: object) -> None:
     raise Ended(128 + number)
 
 
+def _end_again(ignored: KeyboardInterrupt | Ended) -> None:
+    """Have the signal sent again whose exception Python ignored."""
+    number = int(str(ignored.code)) - 128 if isinstance(ignored, Ended) else signal.SIGINT
+    if isinstance(ignored, Ended):
+        signal.signal(number, _end)
+    again = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), number))
+    again.daemon = True
+    again.start()
+
+
 def main() -> None:
     """Run the command line; every expected error becomes one clear line on standard error."""
+    with on_ignored(Ended, _end_again), on_ignored(KeyboardInterrupt, _end_again):
+        _main()
+
+
+def _main() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup does

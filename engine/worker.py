@@ -10,12 +10,13 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from capstan_client.errors import CapstanError, ControllerError
+from controller.process.ignored_exceptions import on_ignored
 from engine.progress import WorkerReportBody
 from engine.submitted_record import SubmittedRecord
 from engine.worker_client import Takes, WorkerClient
@@ -174,7 +175,10 @@ class Worker:
 
 
 class Heartbeat:
-    """Reports where an attempt is while it is within, and stops it (by `Stopped`) when it is not to go on."""
+    """Reports where an attempt is while it is within, and stops it (by `Stopped`) when it is not to go on.
+
+    A `Stopped` that Python ignored, as it does in `__del__`, is raised again half a second later.
+    """
 
     def __init__(self, client: WorkerClient, number: int, attempt: int, worker: str) -> None:
         self.lab: str | None = None
@@ -189,6 +193,7 @@ class Heartbeat:
         self._progress = Progress("starting")
         self._ended = threading.Event()
         self._armed = False
+        self._ignored = ExitStack()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
     def progress(self, progress: Progress) -> None:
@@ -204,6 +209,7 @@ class Heartbeat:
 
     def __enter__(self) -> Heartbeat:
         signal.signal(STOP, self._stop)
+        self._ignored.enter_context(on_ignored(Stopped, self._arm))
         self._armed = True
         self._thread.start()
         return self
@@ -212,7 +218,11 @@ class Heartbeat:
         self._armed = False
         self._ended.set()
         self._thread.join()
+        self._ignored.close()
         self._client.close()
+
+    def _arm(self, _: Stopped) -> None:
+        self._armed = True
 
     def _stop(self, number: int, frame: object) -> None:
         if self._armed:
@@ -220,15 +230,19 @@ class Heartbeat:
             raise Stopped
 
     def _beat(self) -> None:
+        go_on = True
         while not self._ended.is_set():
-            try:
-                go_on = self._client.report(self._number, self._report())
-            except ControllerError as error:
-                go_on = error.status != 404  # one that is away may come back
+            if go_on:
+                go_on = self._is_to_go_on()
             if not go_on:
                 os.kill(os.getpid(), STOP)
-                return
             self._ended.wait(BEAT_S)
+
+    def _is_to_go_on(self) -> bool:
+        try:
+            return self._client.report(self._number, self._report())
+        except ControllerError as error:
+            return error.status != 404  # one that is away may come back
 
     def _report(self) -> WorkerReportBody:
         return WorkerReportBody(

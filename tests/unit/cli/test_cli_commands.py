@@ -90,6 +90,43 @@ def test_tests_keep_what_they_compile_for_the_processes_that_they_start(tmp_path
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
+IN_A_DESTRUCTOR = """
+import os, sys, time
+from cli import app
+number = int(sys.argv.pop())
+
+class Destroyed:
+    def __del__(self):
+        os.kill(os.getpid(), number)
+        time.sleep(60)
+
+@app.capstan.command("wait")
+def wait():
+    Destroyed()
+    time.sleep(60)
+
+app.capstan.get_command = lambda context, name: wait
+sys.argv.append("wait")
+app.main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_comes_within_a_destructor_ends_the_command(number: signal.Signals) -> None:
+    """Python ignores what is raised there."""
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_DESTRUCTOR, str(int(number))],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=50,
+    )
+    said = "interrupted" if number == signal.SIGINT else "ended by SIGTERM"
+    assert (done.returncode, done.stderr.strip()) == (128 + number, f"capstan: {said}")
+
+
 JSON_COMMANDS = [name for name in COMMANDS if any(one.name == "json_file" for one in command(name).params)]
 
 

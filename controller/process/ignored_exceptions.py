@@ -18,7 +18,7 @@ E = TypeVar("E", bound=BaseException)
 
 @contextmanager
 def on_ignored(kind: type[E], again: Callable[[E], None]) -> Iterator[None]:
-    """Within the block, call *again* with each exception of *kind* that Python ignores, in place of printing it.
+    """Call *again*, within the block, with each exception of *kind* that Python ignores, in place of printing it.
 
     *again* runs where the exception was ignored, so what it raises is ignored, too: another thread sends the signal.
     """

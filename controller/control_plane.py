@@ -365,8 +365,10 @@ class ControlPlane:
             recomputed = self._plan.recompute(now)
             resync = recomputed.resync
             out.events += recomputed.events
-        first = Difference(add_meters=tuple(punt_meters().values()), add_flows=punt_flows())
-        punts = dict.fromkeys(out.punts - resync, first)
+        punts: dict[int, Difference] = {}
+        if waiting := out.punts - resync:
+            first = Difference(add_meters=tuple(punt_meters().values()), add_flows=punt_flows())
+            punts = dict.fromkeys(waiting, first)
         updates = self._rollout.send(punts, resync, self._plan.routing.tiers, now)
         out.events += [StateSent(now, dpid) for dpid in updates if dpid in resync]
         if self._plan.knows_hosts and (sent := self._rollout.round()) is not None:

@@ -72,7 +72,7 @@ def run_routes(engine: Engine) -> Blueprint:
     for path, view in PASSED_ON:
         theirs = description_of(view)
         passed = attach(
-            _passing_on(engine, streams),
+            _passing_on(engine, streams if theirs.stream else None),
             dataclasses.replace(
                 theirs,
                 summary=f"Of the run that is going on: {theirs.summary[0].lower()}{theirs.summary[1:]}",
@@ -84,7 +84,7 @@ def run_routes(engine: Engine) -> Blueprint:
     return routes
 
 
-def _passing_on(engine: Engine, streams: RunStreams) -> Callable[..., Response]:
+def _passing_on(engine: Engine, streams: RunStreams | None) -> Callable[..., Response]:
     def view(**_: Any) -> Response:
         run = engine.current_run()
         if run is None:
@@ -92,8 +92,9 @@ def _passing_on(engine: Engine, streams: RunStreams) -> Callable[..., Response]:
         path = request.path.removeprefix(PREFIX)
         if run.api is None:
             return _own_answer(path)
-        if request.accept_mimetypes.best_match(("application/json", STREAM)) == STREAM:
-            return _stream(run.api, path, streams)
+        asks_for_stream = request.accept_mimetypes.best_match(("application/json", STREAM)) == STREAM
+        if asks_for_stream and streams is not None and _stream(run.api, path, streams):
+            return Response(mimetype=STREAM)  # not sent: the connection is the stream's
         try:
             with closing(Connection(run.api, None, TIMEOUT_S)) as connection:
                 answer = connection.get_bounded(
@@ -116,14 +117,18 @@ def _own_answer(path: str) -> Response:
     return current_app.make_response(answer)
 
 
-def _stream(api: str, path: str, streams: RunStreams) -> Response:
-    """Hand the connection over to the run's stream; what is returned is not sent."""
+def _stream(api: str, path: str, streams: RunStreams) -> bool:
+    """Hand the connection over to the run's stream; False: it refuses what was asked for, as it does without."""
     take = request.environ.get(HAND_OVER)
     if take is None:
         raise ProblemError(503, "this web server cannot stream events: ask for application/json")
     query = request.query_string.decode("ascii", "replace")
     try:
         streams.add(take, api, f"/api/v1{path}?{query}")
-    except (StreamsError, HandOverError) as error:
+    except StreamsError as error:
+        if error.status is not None and 400 <= error.status < 500:
+            return False
         raise ProblemError(503, str(error)) from None
-    return Response(mimetype=STREAM)
+    except HandOverError as error:
+        raise ProblemError(503, str(error)) from None
+    return True

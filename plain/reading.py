@@ -9,6 +9,7 @@ import math
 import re
 import types
 import typing
+from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin
 
 from capstan_client.errors import CapstanError
@@ -17,6 +18,8 @@ from plain.bounds import beyond, bounds_of, unit_of
 T = TypeVar("T")
 LONGEST_SHOWN: Final = 200
 """Characters of what does not fit, in an error."""
+_LONGEST_NUMBER: Final = 10**50
+"""Above, a whole number is shown by its length: its digits take a time that grows with the square of it."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -49,9 +52,60 @@ def did_you_mean(word: str, known: typing.Iterable[str]) -> str:
 
 
 def _shown(data: object) -> str:
-    """Return *data* as an error shows it: what a peer sent may be megabytes, and errors are logged."""
-    text = repr(data[:LONGEST_SHOWN]) if isinstance(data, str) else repr(data)
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+    """Return *data* as an error shows it: what a peer sent may be megabytes, and errors are logged.
+
+    The work is bounded, too: no more of *data* is looked at than is shown.
+    """
+    text = ""
+    for piece in _pieces(data):
+        text += piece
+        if len(text) > LONGEST_SHOWN:
+            return f"{text[:LONGEST_SHOWN]}..."
+    return text
+
+
+def _pieces(data: object) -> Iterator[str]:
+    """Yield the pieces of ``repr(data)``, as far as they are asked for."""
+    waiting: list[Iterator[str | tuple[object]]] = [iter([(data,)])]
+    while waiting:
+        piece = next(waiting[-1], None)
+        if piece is None:
+            waiting.pop()
+        elif isinstance(piece, str):
+            yield piece
+        else:
+            (item,) = piece
+            if isinstance(item, dict | list | tuple):
+                waiting.append(_parts(item))
+            else:
+                yield _short(item)
+
+
+def _parts(data: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Iterator[str | tuple[object]]:
+    """Yield of a container's form its signs, and its items as tuples of one."""
+    begin, end = "{}" if isinstance(data, dict) else "[]" if isinstance(data, list) else "()"
+    yield begin
+    for number, item in enumerate(data):
+        if number:
+            yield ", "
+        yield (item,)
+        if isinstance(data, dict):
+            yield ": "
+            yield (data[item],)
+    yield f",{end}" if isinstance(data, tuple) and len(data) == 1 else end
+
+
+def _word(data: object) -> str:
+    """Return the text that is compared with what is known."""
+    return data[: LONGEST_SHOWN + 1] if isinstance(data, str) else _shown(data)
+
+
+def _short(data: object) -> str:
+    if isinstance(data, str | bytes):
+        return repr(data[: LONGEST_SHOWN + 1])
+    if isinstance(data, int) and abs(data) > _LONGEST_NUMBER:
+        return f"a whole number of {data.bit_length()} bits"
+    return repr(data)
 
 
 def _read(kind: Any, data: object, where: str) -> Any:
@@ -71,9 +125,7 @@ def _read(kind: Any, data: object, where: str) -> Any:
     if origin is Literal:
         if data not in get_args(kind):
             options = [str(option) for option in get_args(kind)]
-            raise PlainError(
-                where, f"{_shown(data)} is not known{did_you_mean(str(data)[:LONGEST_SHOWN], options)}"
-            )
+            raise PlainError(where, f"{_shown(data)} is not known{did_you_mean(_word(data), options)}")
         return data
     if origin in (types.UnionType, typing.Union):
         inner = [option for option in get_args(kind) if option is not types.NoneType]
@@ -144,8 +196,7 @@ def _read_dataclass(kind: Any, data: object, where: str) -> Any:
     for name in data:
         if name not in members:
             raise PlainError(
-                where,
-                f"field {_shown(str(name))} is not known{did_you_mean(str(name)[:LONGEST_SHOWN], members)}",
+                where, f"field {_shown(_word(name))} is not known{did_you_mean(_word(name), members)}"
             )
     for name, item in members.items():
         required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING

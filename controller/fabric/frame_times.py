@@ -33,9 +33,8 @@ class FrameTimes:
 
     def next(self) -> float | None:
         """Return the earliest time; None where no port is to send."""
-        return min(
-            (queue[0][0] for queue in self._queues() if self._first_in(queue) is not None), default=None
-        )
+        times = [queue[0][0] for queue in self._queues() if self._first_in(queue) is not None]
+        return min(times) if times else None
 
     def _queues(self) -> tuple[list[tuple[float, PortRef]], ...]:
         return self._of_links, self._of_edge

@@ -1,6 +1,7 @@
 """The API over a real controller: control plane, OpenFlow port, agents' channel and database, all but switches.
 
-Every answer that a test gets is held against the API's own OpenAPI document.
+Every answer that a test gets is held against the API's own OpenAPI document: by `World.ask` as a whole, and of all
+others the status, once the test is over.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flask import Flask
+from flask import Flask, Response, request
 from flask.testing import FlaskClient
 from jsonschema import Draft202012Validator
 from sqlalchemy import Engine
@@ -106,14 +107,34 @@ def api_world(
     )  # not started: nothing is run
     app = make_app(running, store, ApiSettings(token, lab), "0.1.0", extension)
     app.testing = False  # errors become answers, as for everybody
+    given = _answers_of(app)
     running.start()
     try:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         client = app.test_client()
         document = client.get(f"{BASE}/openapi.json", headers=headers).get_json()
         yield World(running, engine, store, app, client, directory, document)
+        for operation, path, status in sorted(given):
+            path = re.sub(r"<(?:[^:>]*:)?(\w+)>", r"{\1}", path)
+            assert str(status) in document["paths"][path][operation]["responses"], (
+                f"{operation.upper()} {path} was answered with {status}, which is not described"
+            )
     finally:
         running.stop()
+
+
+def _answers_of(app: Flask) -> set[tuple[str, str, int]]:
+    """Return what will hold method, path and status of all that the routes of *app* answer."""
+    given: set[tuple[str, str, int]] = set()
+
+    @app.after_request
+    def note(response: Response) -> Response:
+        rule = request.url_rule
+        if rule is not None and rule.rule.startswith(BASE) and request.method not in ("HEAD", "OPTIONS"):
+            given.add((request.method.lower(), rule.rule, response.status_code))
+        return response
+
+    return given
 
 
 FLOW = FlowEntry("sender", 6, "10.128.1.1", 1, "10.128.1.2", 2, "short", 3, 4, 0.0, 1.0, {"3": 3})

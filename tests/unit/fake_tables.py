@@ -149,8 +149,11 @@ def every_bucket(group: Group, live: tuple[int, ...], packet: Packet) -> tuple[i
 
 _Shape = tuple[tuple[str, int], ...]
 """What an entry looks at: fields and masks (-1: the whole field)."""
-_Table = dict[_Shape, dict[tuple[int | str, ...], list[FlowRule]]]
-"""Entries by what they look at, then by the values that they want there."""
+_Values = tuple[int | str, ...]
+_Reader = Callable[[Packet, int, int], _Values]
+"""From a packet, the port where it came in and its metadata to the values of one shape's fields."""
+_Table = dict[_Shape, tuple[_Reader, dict[_Values, list[FlowRule]]]]
+"""Entries by what they look at, with what reads it, then by the values that they want there."""
 
 
 @dataclass
@@ -165,6 +168,8 @@ class FakeSwitch:
         default=(None, frozenset(), {}), repr=False
     )
     """Live buckets by group, for as long as entries and ports stay what they are."""
+    _distinct: dict[int, tuple[int, ...]] = field(default_factory=dict, repr=False)
+    """Of these, by group, those that `every_bucket` follows."""
 
     def apply(self, change: Difference, *, whole: bool = False) -> None:
         """Make a bundle's changes. whole: what the change does not name is deleted (a resync)."""
@@ -193,7 +198,9 @@ class FakeSwitch:
         if change.delete_groups or change.add_groups:
             for group in groups.values():
                 self._check_group(group, groups)
-        self.state = SwitchState(flows, groups, meters)
+        before, self.state = self.state, SwitchState(flows, groups, meters)
+        if self._indexed[0] is before:
+            self._index_again(before, change, whole)
 
     def outcomes(self, packet: Packet, in_port: int, choose: Chooser = by_hash) -> list[Outcome]:
         """Return what *packet* leads to when it comes in at *in_port*; one outcome for each combination of choices."""
@@ -223,11 +230,12 @@ class FakeSwitch:
 
     def _lookup(self, table: int, packet: Packet, in_port: int, metadata: int) -> FlowRule | None:
         matching: list[FlowRule] = []
-        for shape, by_values in self._by_table().get(table, {}).items():
-            values = tuple([_masked(name, mask, packet, in_port, metadata) for name, mask in shape])
-            matching += by_values.get(values, ())
-        if not matching:
-            return None
+        for values_of, by_values in self._by_table().get(table, {}).values():
+            flows = by_values.get(values_of(packet, in_port, metadata))
+            if flows is not None:
+                matching += flows
+        if len(matching) < 2:
+            return matching[0] if matching else None
         hit = max(matching, key=lambda flow: flow.priority)
         for other in matching:
             if other is not hit and other.priority == hit.priority:
@@ -238,11 +246,21 @@ class FakeSwitch:
         if self._indexed[0] is not self.state:
             tables: dict[int, _Table] = {}
             for flow in self.state.flows.values():
-                shape, values = _conditions(flow.match)
-                by_values = tables.setdefault(flow.table, {}).setdefault(shape, {})
-                by_values.setdefault(values, []).append(flow)
+                _index(tables, flow)
             self._indexed = (self.state, tables)
         return self._indexed[1]
+
+    def _index_again(self, before: SwitchState, change: Difference, whole: bool) -> None:
+        """Have the index of the state *before* show the present one, which *change* has led to."""
+        tables = {} if whole else self._indexed[1]
+        gone = [] if whole else [flow.key for flow in (*change.add_flows, *change.delete_flows)]
+        for old in filter(None, map(before.flows.get, dict.fromkeys(gone))):
+            shape, values = _conditions(old.match)
+            tables[old.table][shape][1][values].remove(old)
+        for key in dict.fromkeys(flow.key for flow in change.add_flows):
+            if key in self.state.flows:
+                _index(tables, self.state.flows[key])
+        self._indexed = (self.state, tables)
 
     def _actions(
         self, actions: tuple[Action, ...], packet: Packet, in_port: int, cookie: int, choose: Chooser
@@ -288,7 +306,15 @@ class FakeSwitch:
         if not live:
             yield _NOTHING
             return
-        for index in live[:1] if group.method == "failover" else choose(group, live, packet):
+        if group.method == "failover":
+            chosen = live[:1]
+        elif choose is every_bucket:
+            if group.id not in self._distinct:
+                self._distinct[group.id] = every_bucket(group, live, packet)
+            chosen = self._distinct[group.id]
+        else:
+            chosen = choose(group, live, packet)
+        for index in chosen:
             for done, _ in self._actions(group.buckets[index].actions, packet, in_port, cookie, choose):
                 yield done
 
@@ -297,6 +323,7 @@ class FakeSwitch:
         down = frozenset(self.down)
         if self._live_of[0] is not self.state or self._live_of[1] != down:
             self._live_of = (self.state, down, {})
+            self._distinct.clear()
         known = self._live_of[2]
         if group.id not in known:
             objects = {id(bucket): bucket for bucket in group.buckets}
@@ -319,7 +346,8 @@ class FakeSwitch:
         """Groups that *group* leads to or watches are there, and none leads back to itself."""
         if group.id in above:
             raise FakeTablesError(f"group {group.id} leads to itself by way of {above}")
-        for bucket in group.buckets:
+        # One bucket stands in a group dozens of times.
+        for bucket in {id(bucket): bucket for bucket in group.buckets}.values():
             needed = [action.group for action in bucket.actions if isinstance(action, ToGroup)]
             if bucket.watch_group is not None:
                 needed.append(bucket.watch_group)
@@ -384,9 +412,20 @@ def _conditions(match: Match) -> tuple[_Shape, tuple[int | str, ...]]:
     return tuple(shape), tuple(values)
 
 
-def _masked(name: str, mask: int, packet: Packet, in_port: int, metadata: int) -> int | str:
-    """Return what a condition on *name* looks at; *mask* -1: the whole field."""
-    have: int | str = (
-        metadata if name == "metadata" else in_port if name == "in_port" else getattr(packet, name)
-    )
-    return have if mask == -1 or isinstance(have, str) else have & mask
+@functools.cache
+def _reader(shape: _Shape) -> _Reader:
+    """Return what reads the values that entries of this shape look at, compiled: packets meet it a million times."""
+    parts = []
+    for name, mask in shape:
+        value = name if name in ("metadata", "in_port") else f"packet.{name}"
+        parts.append(f"{value}, " if mask == -1 else f"{value} & {mask}, ")
+    reader: _Reader = eval(f"lambda packet, in_port, metadata: ({''.join(parts)})")
+    return reader
+
+
+def _index(tables: dict[int, _Table], flow: FlowRule) -> None:
+    shape, values = _conditions(flow.match)
+    table = tables.setdefault(flow.table, {})
+    if shape not in table:
+        table[shape] = (_reader(shape), {})
+    table[shape][1].setdefault(values, []).append(flow)

@@ -38,18 +38,33 @@ class Tables(FakeSwitch):
     """Fake tables that remember what they made of a packet, and that a switch may fill badly."""
 
     _known: dict[tuple[Packet, int], list[Outcome]] = field(default_factory=dict, repr=False)
+    _known_by_hash: dict[tuple[Packet, int], Outcome] = field(default_factory=dict, repr=False)
     _known_of: tuple[SwitchState | None, frozenset[int]] = field(default=(None, frozenset()), repr=False)
 
     def every_outcome(self, packet: Packet, in_port: int) -> list[Outcome]:
         """Return what the packet may lead to, whatever groups choose. No meter counts it."""
-        down = frozenset(self.down)
-        if self._known_of[0] is not self.state or self._known_of[1] != down:
-            self._known_of = (self.state, down)
-            self._known.clear()
+        self._forget_what_was()
         found = self._known.get((packet, in_port))
         if found is None:
             found = self._known[packet, in_port] = list(self._table(0, packet, in_port, 0, every_bucket))
         return found
+
+    def outcome(self, packet: Packet, in_port: int) -> Outcome:
+        """Return what the packet leads to by the groups' hashes. Meters count it."""
+        self._forget_what_was()
+        found = self._known_by_hash.get((packet, in_port))
+        if found is None:
+            (found,) = self._table(0, packet, in_port, 0, by_hash)
+            self._known_by_hash[packet, in_port] = found
+        for meter in found.metered:
+            self.meter_counts[meter] = self.meter_counts.get(meter, 0) + 1
+        return found
+
+    def _forget_what_was(self) -> None:
+        if self._known_of[0] is not self.state or self._known_of[1] != self.down:
+            self._known_of = (self.state, frozenset(self.down))
+            self._known.clear()
+            self._known_by_hash.clear()
 
     def apply_some(self, change: Difference, whole: bool, left_out: frozenset[int]) -> int:
         """Make a change without its flows and groups of these indices, as a switch does that refuses them.
@@ -146,7 +161,7 @@ class Hardware:
                 raise LoopError(
                     f"loop: {[f'{hop.dpid:x}:{hop.port}' for hop in hops]}, back to {place.dpid:x}"
                 )
-            (outcome,) = self.switches[place.dpid].outcomes(packet, place.port, by_hash)
+            outcome = self.switches[place.dpid].outcome(packet, place.port)
             copies += [(place, cookie) for cookie in outcome.punted]
             if len(outcome.sent) > 1:
                 raise FakeTablesError(f"sent twice at {place.dpid:x}: {outcome.sent}")

@@ -97,6 +97,7 @@ def _run(world: World, faults: Faults, rng: random.Random) -> Done:
     if rng.random() < 0.5:
         # What is broken for good stays so: paths that are known to be dead carry nothing.
         _end_what_passes(world)
+        _wait_for_processor(world)
         world.run(QUIET_S)
         _wait_for_beginnings(world)
         world.watch.check_ways()
@@ -138,6 +139,12 @@ def _end_what_passes(world: World) -> None:
     for name, host in world.hosts.items():
         if not host.reachable:
             world.reach_agent(name, True)
+
+
+def _wait_for_processor(world: World) -> None:
+    """A controller that gets no processor notices what happened before, and takes switches over, only afterwards."""
+    if world.controller is not None:
+        world.run(max(0.0, world.controller.stalled_until - world.clock.now))
 
 
 def _wait_for_beginnings(world: World) -> None:

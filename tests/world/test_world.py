@@ -42,10 +42,11 @@ def test_drawn_seeds_find_nothing(part: int) -> None:
 
 @pytest.mark.parametrize(
     "seed",
-    [141, 213],
+    [141, 213, 912],
     ids=[
         "a-leaf-whose-last-host-has-moved-sends-packets-back",
         "and-after-a-fault-that-stays",
+        "a-controller-without-a-processor-takes-a-switch-over-afterwards",
     ],
 )
 def test_seeds_that_found_something_find_it_no_more(seed: int) -> None:

@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +34,8 @@ WIRE_S: Final = 0.0002
 """Of a frame between two switches, or of a datagram through the fabric, at least."""
 MOST_STEPS: Final = 400_000
 """Of a run; more means that something never rests."""
+_NEVER: Final = float("inf")
+_TIMER: Final = attrgetter("timer")
 
 
 @dataclass
@@ -86,33 +89,35 @@ class World:
     def run(self, seconds: float) -> None:
         """Let time pass."""
         end = self.clock.now + seconds
-        while (when := self.next_at()) <= end:
-            self.step(when)
+        while self.step(end):
+            pass
         self.clock.now = end
 
-    def next_at(self) -> float:
-        tick = float("inf") if self.controller is None else self.controller.deadline()
-        return min(self.clock.next_at(), tick, min(host.timer for host in self.hosts.values()))
-
-    def step(self, when: float) -> None:
-        """Do what is due at *when*, which is next. Raises AssertionError for whatever must not be."""
+    def step(self, end: float) -> bool:
+        """Do what is due next, by *end*; False: nothing is. Raises AssertionError for whatever must not be."""
         controller = self.controller
+        tick = _NEVER if controller is None else controller.deadline()
+        action, host = self.clock.next_at(), min(self.hosts.values(), key=_TIMER)
+        when = min(action, tick, host.timer)
+        if when > end:
+            return False
         self._steps += 1
         assert self._steps < MOST_STEPS, "something never rests"
-        if self.clock.next_at() <= when:
+        if action <= when:
             self.clock.do_next()
-        elif controller is not None and controller.deadline() <= when:
+        elif controller is not None and tick <= when:
             self.clock.now = max(self.clock.now, when)
             controller.tick()
         else:
             self.clock.now = max(self.clock.now, when)
-            min(self.hosts.values(), key=lambda host: host.timer).on_timer()
+            host.on_timer()
         for host in self.hosts.values():
             if host.touched:
                 host.touched = False
                 self._carry_questions(host)
                 self._carry_datagrams(host)
                 host.collect()
+        return True
 
     # The controller
 

@@ -14,7 +14,8 @@ import pytest
 
 from controller.api.describing import description_of
 from controller.api.front.backend import HAND_OVER
-from engine import routes_runs
+from controller.live.stream import stream_head
+from engine import routes_runs, run_stream
 from engine.routes_runs import PASSED_ON
 from engine.run_stream import RunStreams, StreamsError
 from tests.unit.api_world import World, api_world
@@ -160,17 +161,16 @@ def test_the_answers_are_described_as_those_of_a_controller(world: World) -> Non
 
 
 def test_the_stream_is_copied_until_it_ends(world: World) -> None:
-    """What the run's controller sends is what a reader gets, byte for byte; with it the reader's connection ends."""
-    said = (
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + b"event: hello\ndata: {}\n\n" * 5000
-    )
+    """What the run's controller sends is what a reader gets, below a head of ours; with it its connection ends."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nSet-Cookie: a=b\r\n\r\n"
+    said = b"event: hello\ndata: {}\n\n" * 5000
     heads: list[bytes] = []
 
     def speak(listener: socket.socket) -> None:
         connection, _ = listener.accept()
         with connection:
             heads.append(connection.recv(4096))
-            connection.sendall(said)
+            connection.sendall(head + said)
 
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         speaker = threading.Thread(target=speak, args=(listener,), daemon=True)
@@ -188,9 +188,59 @@ def test_the_stream_is_copied_until_it_ends(world: World) -> None:
             while data := reader.recv(1 << 16):
                 received += data
         speaker.join(30)
-    assert received == said
+    assert received == stream_head() + said
     assert heads[0].startswith(b"GET /api/v1/events?topics=links,flows&since=a.1 HTTP/1.1\r\n")
     assert b"\r\nAccept: text/event-stream\r\n" in heads[0]
+
+
+STREAM_HEAD = "Content-Type: text/event-stream"
+
+
+@pytest.mark.parametrize(
+    ("head", "why"),
+    [
+        ("Content-Type: text/html\r\nContent-Length: 0", "not answer with a stream of events"),
+        ("Content-Length: 0", "not answer with a stream of events"),
+        (f"{STREAM_HEAD}\r\nContent-Encoding: gzip", "not answer with a stream of events"),
+        (f"{STREAM_HEAD}\r\nX-Long: {'x' * 100_000}", "does not answer"),
+        ("no field", "does not answer"),
+    ],
+)
+def test_what_is_no_stream_of_events_is_not_passed_on(world: World, head: str, why: str) -> None:
+    taken: list[int] = []
+    with answering(head, b"") as api:
+        running(world, api)
+        answer = world.ask(
+            "GET",
+            f"{BELOW}/events",
+            503,
+            headers={"Accept": "text/event-stream"},
+            environ_overrides={HAND_OVER: lambda: taken.append(1)},
+        )
+    assert why in answer["detail"]
+    assert taken == []
+
+
+def test_a_head_without_an_end_is_not_waited_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_stream, "HEAD_S", 0.2)
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        api = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(StreamsError, match="does not answer"):
+            RunStreams().add(socket.socket, api, "/api/v1/events")
+
+
+def test_what_the_runs_controller_refuses_is_refused_with_its_reason(world: World, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    with api_world(tmp_path / "run") as run, served(run) as api:
+        running(world, api)
+        answer = world.ask(
+            "GET",
+            f"{BELOW}/events?topics=nothing",
+            422,
+            headers={"Accept": "text/event-stream"},
+            environ_overrides={HAND_OVER: socket.socket},
+        )
+    assert answer["field"] == "query.topics"
 
 
 def test_a_stream_that_cannot_be_had_takes_no_connection_and_no_place() -> None:
@@ -211,13 +261,11 @@ def test_a_stream_that_cannot_be_had_takes_no_connection_and_no_place() -> None:
 
 def test_no_more_readers_than_there_are_places() -> None:
     streams = RunStreams(most=1)
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        api = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        ours, reader = socket.socketpair()
-        with closing(reader):
+    ours, reader = socket.socketpair()
+    with closing(reader), answering(STREAM_HEAD, b": here\n\n") as api:
+        streams.add(lambda: ours, api, "/api/v1/events")
+        with pytest.raises(StreamsError, match="1 readers watch"):
             streams.add(lambda: ours, api, "/api/v1/events")
-            with pytest.raises(StreamsError, match="1 readers watch"):
-                streams.add(lambda: ours, api, "/api/v1/events")
 
 
 def test_a_run_on_this_controllers_own_fabric_is_what_its_own_routes_show(world: World) -> None:

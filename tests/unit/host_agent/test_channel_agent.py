@@ -162,13 +162,16 @@ def frame_of(data: dict[str, Any]) -> bytes:
         "nothing",
     ],
 )
-@pytest.mark.parametrize("when", ["first", "after the welcome"])
+@pytest.mark.parametrize("when", ["first", "after the challenge", "after the welcome"])
 def test_rubbish_from_the_controller_ends_the_connection_and_not_the_agent(
     tmp_path: Path, rubbish: bytes, when: str
 ) -> None:
     def behave(connection: socket.socket, number: int) -> None:
-        if number > 1 or when != "first":
+        if number > 1 or when == "after the welcome":
             welcome(connection)
+        elif when == "after the challenge":
+            connection.sendall(encode(Challenge("ab")))
+            receive(connection, Hello)
         if number == 1:
             connection.sendall(rubbish)
             connection.close()

@@ -245,7 +245,13 @@ def test_a_host_with_a_token_of_its_own_takes_no_others_name(tmp_path: Path) -> 
                 agent_config(f"unix:{path}", number, token=tokens[f"h{number}"]), number
             ) as agent:
                 agent.wait(Connected)
-                for claimed, token in ((1, tokens["h2"]), (2, tokens["h1"]), (3, tokens["h1"]), (1, TOKEN)):
+                for claimed, token in (
+                    (1, tokens["h2"]),
+                    (2, tokens["h1"]),
+                    (3, tokens["h1"]),
+                    (1, TOKEN),
+                    (3, TOKEN),
+                ):
                     other = RawAgent.unix(path)
                     other.send(hello(claimed, other.next(Challenge).nonce, token, session=99))
                     (refused,) = other.all()

@@ -32,8 +32,8 @@ VIEWS = (
     "operate/flows",
 )
 APPEARANCES = ("light", "dark", "projector")
-SIZES = {"light": (1280, 800), "dark": (1920, 1080), "projector": (1920, 1080)}
-"""Of the window, each with the appearance that it is looked at with."""
+SIZES = ((1280, 800), (1920, 1080))
+"""Of the window, px: a small projector's, and a desk's."""
 PLAIN = str.maketrans("/?=", "---")
 LIVE = re.compile("● live")
 DRAWN = {
@@ -42,6 +42,16 @@ DRAWN = {
     "watch/times": "() => document.querySelectorAll('[data-curves] canvas').length > 0",
 }
 """When charts have some points, for the picture."""
+
+
+def photograph(page: Page, name: str) -> None:
+    """Keep pictures of what a page shows at each size of the window, and hold that nothing is wider than it."""
+    SCREENSHOTS.mkdir(exist_ok=True)
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} at {width} px"
+        page.screenshot(path=SCREENSHOTS / f"{name}-{width}.png", full_page=True)
 
 
 def until(page: Page, condition: str, argument: object = None) -> None:
@@ -206,9 +216,6 @@ def test_panels_fill_their_rows_and_bars_begin_at_one_place(page: Page) -> None:
 
 @pytest.mark.parametrize("appearance", APPEARANCES)
 def test_every_view_is_free_of_what_axe_finds(page: Page, appearance: str) -> None:
-    SCREENSHOTS.mkdir(exist_ok=True)
-    width, height = SIZES[appearance]
-    page.set_viewport_size({"width": width, "height": height})
     page.goto("/watch")
     page.get_by_role("radiogroup", name="Appearance").get_by_text(appearance.capitalize()).click()
     found = {}
@@ -220,10 +227,7 @@ def test_every_view_is_free_of_what_axe_finds(page: Page, appearance: str) -> No
         if view in DRAWN:
             until(page, DRAWN[view])
         assert page.evaluate("document.documentElement.dataset.appearance") == appearance
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
-            f"{view} is wider than the window"
-        )
-        page.screenshot(path=SCREENSHOTS / f"{view.translate(PLAIN)}-{appearance}.png", full_page=True)
+        photograph(page, f"{view.translate(PLAIN)}-{appearance}")
         page.evaluate(AXE.read_text())
         violations = page.evaluate(
             "axe.run(document, {resultTypes: ['violations']}).then(done => done.violations)"

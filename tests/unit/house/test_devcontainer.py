@@ -16,6 +16,9 @@ HERE = ROOT / ".devcontainer"
 DOCKERS_OWN = {"DAC_OVERRIDE", "NET_RAW"}
 """Capabilities that Docker gives every container, of those that a lab needs."""
 
+FOR_DOCKERS_PROFILE = {"SYS_PTRACE"}
+"""For pidfd_getfd, which the seccomp profile of the lab's container allows without it."""
+
 
 def document() -> Any:
     """Return devcontainer.json, which may have comments (JSON with Comments)."""
@@ -40,9 +43,9 @@ def packages() -> set[str]:
     return {word for word in words.split() if not word.startswith("-")}
 
 
-def test_it_may_what_the_labs_container_may_and_no_more() -> None:
+def test_it_may_what_the_labs_container_may_and_read_sockets_of_processes() -> None:
     service = lab_service()
-    assert arguments("--cap-add") | DOCKERS_OWN == set(service["cap_add"])
+    assert arguments("--cap-add") | DOCKERS_OWN == FOR_DOCKERS_PROFILE | set(service["cap_add"])
     assert arguments("--device") == set(service["devices"])
     assert "--privileged" not in document()["runArgs"]
 

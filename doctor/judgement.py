@@ -212,7 +212,7 @@ def _features(facts: Facts) -> Iterator[Finding]:
         "sysctls",
         "features",
         "TCP as a spec asks for it (profile ns2); without it hosts keep the kernel's settings",
-        "in a container /proc/sys is read-only: see docker/lab for how to mount it for writing",
+        "in a container /proc/sys is read-only: docker/sysctls, run in it as root, makes these writable",
     )
     yield _finding(
         "cgroup v2",

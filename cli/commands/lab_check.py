@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -63,21 +65,18 @@ def lab_check_command(
         return
     if number is None:
         for lab in LABS.values():
-            results.print(f"{lab.number}  {lab.title:32} docs/labs/{lab.folder}/README.md", markup=False)
+            readme = _shown(lab.directory / "README.md")
+            results.print(f"{lab.number}  {lab.title:32} {readme}", markup=False, soft_wrap=True)
         return
     lab = LABS[number]
     if file is None:
         fail(
             f"lab {number} ({lab.title}): give your file: ./capstan lab-check {number} FILE; "
-            f"begin with a copy of docs/labs/{lab.folder}/{lab.start}",
+            f"begin with a copy of {_shown(lab.directory / lab.start)}",
             code=2,
         )
-    signal.signal(signal.SIGALRM, _too_long)
-    signal.alarm(MOST_S)
-    try:
+    with _limit_of_time():
         verdicts = lab.check(file, directory)
-    finally:
-        signal.alarm(0)
     for verdict in verdicts:
         results.print(
             f"{'  ok     ' if verdict.right else 'MISSING  '}{verdict.text}", markup=False, soft_wrap=True
@@ -87,6 +86,26 @@ def lab_check_command(
         results.print(f"lab {number}: {missing} of {len(verdicts)} missing", markup=False)
         sys.exit(1)
     results.print(f"lab {number}: nothing is missing", markup=False)
+
+
+def _shown(path: Path) -> Path:
+    """Return a lab's file as its reader finds it: from the directory that holds a checkout, else its whole path."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+@contextmanager
+def _limit_of_time() -> Iterator[None]:
+    """End what takes longer than MOST_S by AnswerError; Windows has no alarms, and Ctrl-C ends it there."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+    signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(MOST_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
 
 
 def _too_long(_number: int, _frame: object) -> None:

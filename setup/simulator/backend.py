@@ -69,13 +69,15 @@ def with_rooms(native: Path, directory: Path) -> str:
 
 
 def _files(tool: Mapping[str, Any]) -> Iterator[Path]:
-    """Yield the files of the rooms, and of the commands those that simulate."""
+    """Yield the files of the rooms, of the commands those that simulate or check, and of the labs what students get."""
     commands = ROOT / "cli" / "commands"
     for room in tool["rooms"]:
         for path in sorted((ROOT / room).rglob("*")):
             left_out = path.parent == commands and path.stem not in {"__init__", *tool["commands"]}
             if path.suffix in KINDS and "__pycache__" not in path.parts and not left_out:
                 yield path
+    for lab in sorted((ROOT / tool["labs"]).glob("[0-9]*/")):
+        yield from (path for path in sorted(lab.iterdir()) if path.suffix in KINDS | {".md"})
 
 
 def _metadata(project: Mapping[str, Any]) -> str:

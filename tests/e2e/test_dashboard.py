@@ -32,8 +32,8 @@ VIEWS = (
     "operate/flows",
 )
 APPEARANCES = ("light", "dark", "projector")
-SIZES = {"light": (1280, 800), "dark": (1920, 1080), "projector": (1920, 1080)}
-"""Of the window, each with the appearance that it is looked at with."""
+SIZES = ((1280, 800), (1920, 1080))
+"""Of the window, px: a small projector's, and a desk's."""
 PLAIN = str.maketrans("/?=", "---")
 LIVE = re.compile("● live")
 DRAWN = {
@@ -42,6 +42,36 @@ DRAWN = {
     "watch/times": "() => document.querySelectorAll('[data-curves] canvas').length > 0",
 }
 """When charts have some points, for the picture."""
+EDGE_FAR_FROM_CURVES = """
+() => {
+    const figure = document.querySelector("[data-curves]");
+    const canvas = figure.querySelector("canvas");
+    const [area, whole] = [figure.querySelector(".u-over"), canvas].map(each => each.getBoundingClientRect());
+    const [left, top] = [area.left - whole.left, area.top - whole.top].map(Math.round);
+    const [wide, high] = [area.width, area.height].map(Math.round);
+    const { data } = canvas.getContext("2d").getImageData(left, top, wide, high);
+    const colours = place => [0, 1, 2].map(part => data[4 * place + part]);
+    const isEdge = place => Math.min(...colours(place)) > 200;
+    const isCurve = place => data[4 * place + 3] > 200 && !isEdge(place) &&
+        (Math.max(...colours(place)) < 12 || Math.max(...colours(place)) - Math.min(...colours(place)) > 90);
+    const near = [-6, -4, -2, 0, 2, 4, 6];
+    let far = 0;
+    for (let y = 6; y < high - 6; y += 1)
+        for (let x = 6; x < wide - 6; x += 1)
+            if (isEdge(y * wide + x) && !near.some(dy => near.some(dx => isCurve((y + dy) * wide + x + dx)))) far += 1;
+    return far;
+}"""
+"""How many pixels have the light colour that is beneath a curve, and no curve within 6 pixels."""
+
+
+def photograph(page: Page, name: str) -> None:
+    """Keep pictures of what a page shows at each size of the window, and hold that nothing is wider than it."""
+    SCREENSHOTS.mkdir(exist_ok=True)
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} at {width} px"
+        page.screenshot(path=SCREENSHOTS / f"{name}-{width}.png", full_page=True)
 
 
 def until(page: Page, condition: str, argument: object = None) -> None:
@@ -204,11 +234,21 @@ def test_panels_fill_their_rows_and_bars_begin_at_one_place(page: Page) -> None:
     assert len(page.locator("td .mantine-Progress-root").evaluate_all(edges)) == 1
 
 
+def test_a_curves_edge_on_a_dark_page_follows_the_curve_as_flows_end(page: Page) -> None:
+    page.goto("/watch/times")
+    page.get_by_role("radiogroup", name="Appearance").get_by_text("Dark").click()
+    until(page, DRAWN["watch/times"])
+    flows = """() => {
+      const panel = document.querySelector("[data-curves]").closest("section");
+      return +panel.querySelector("tr:last-child td:nth-child(2)").innerText;
+    }"""
+    drawn_for = page.evaluate(flows)
+    until(page, f"before => ({flows})() > before + 20", drawn_for)
+    assert page.evaluate(EDGE_FAR_FROM_CURVES) == 0
+
+
 @pytest.mark.parametrize("appearance", APPEARANCES)
 def test_every_view_is_free_of_what_axe_finds(page: Page, appearance: str) -> None:
-    SCREENSHOTS.mkdir(exist_ok=True)
-    width, height = SIZES[appearance]
-    page.set_viewport_size({"width": width, "height": height})
     page.goto("/watch")
     page.get_by_role("radiogroup", name="Appearance").get_by_text(appearance.capitalize()).click()
     found = {}
@@ -220,10 +260,7 @@ def test_every_view_is_free_of_what_axe_finds(page: Page, appearance: str) -> No
         if view in DRAWN:
             until(page, DRAWN[view])
         assert page.evaluate("document.documentElement.dataset.appearance") == appearance
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
-            f"{view} is wider than the window"
-        )
-        page.screenshot(path=SCREENSHOTS / f"{view.translate(PLAIN)}-{appearance}.png", full_page=True)
+        photograph(page, f"{view.translate(PLAIN)}-{appearance}")
         page.evaluate(AXE.read_text())
         violations = page.evaluate(
             "axe.run(document, {resultTypes: ['violations']}).then(done => done.violations)"

@@ -101,6 +101,15 @@ def test_an_experiment_runs_on_the_demos_own_fabric_and_is_watched(page: Page) -
     finished(page)
 
 
+def test_a_step_of_the_tour_runs_live_on_that_fabric(page: Page) -> None:
+    page.goto("/tour?step=1")
+    page.get_by_role("button", name="Run ECMP live on switches").click()
+    expect(page).to_have_url(re.compile(r"/compare/\d+$"))
+    expect(page.locator("[data-link] [data-step]:not([data-step='0'])").first).to_be_visible(timeout=RUN_MS)
+    spines_seen(page, SPINES)
+    finished(page)
+
+
 def test_one_that_needs_another_fabric_is_watched_on_it_and_the_demo_goes_on(page: Page, said: Path) -> None:
     number = begin(page, {"workload.flows.count": "150", "fabric.spines": "2"})
     expect(page.get_by_text(re.compile("run 1 of 1"))).to_be_visible(timeout=RUN_MS)

@@ -11,10 +11,9 @@ from click.testing import CliRunner
 from playwright.sync_api import Page, expect
 
 from cli.app import capstan
+from tests.e2e.test_dashboard import APPEARANCES, AXE, photograph
 
 pytestmark = pytest.mark.timeout(600)
-HERE = Path(__file__).parent
-AXE = HERE.parents[1] / "webui" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +62,13 @@ def test_a_file_that_is_none_is_refused_in_words(page: Page, tmp_path: Path) -> 
     expect(page.get_by_role("alert")).to_contain_text("it is not gzip")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_replay_is_free_of_what_axe_finds(page: Page, recording: Path, theme: str) -> None:
-    (HERE / "screenshots").mkdir(exist_ok=True)
-    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+@pytest.mark.parametrize("appearance", APPEARANCES)
+def test_the_replay_is_free_of_what_axe_finds(page: Page, recording: Path, appearance: str) -> None:
     page.goto("/watch/replay?at=760")
+    page.get_by_role("radiogroup", name="Appearance").get_by_text(appearance.capitalize()).click()
     page.locator("input[type=file]").set_input_files(recording)
     expect(page.locator("output")).to_have_text("760.0000 ms")
-    page.screenshot(path=HERE / "screenshots" / f"replay-{theme}.png", full_page=True)
+    photograph(page, f"replay-{appearance}")
     page.evaluate(AXE.read_text())
     violations = page.evaluate(
         "axe.run(document, {resultTypes: ['violations']}).then(done => done.violations)"

@@ -14,6 +14,7 @@ import {
   sent,
 } from "../src/tour/facts";
 import type { Recordings, SchemeName } from "../src/tour/recordings";
+import { liveRun } from "../src/tour/live";
 import { STEPS, stepOf } from "../src/tour/steps";
 
 async function recording(scheme: SchemeName): Promise<Trace> {
@@ -95,6 +96,19 @@ describe("a step", () => {
       }
     },
   );
+
+  it("begins on switches what it plays, with as many long flows as the recording has", () => {
+    const long = new Set(
+      all.ecmp.packets.flatMap(({ flow }) => (flow?.trafficClass === "long" ? [flow.id] : [])),
+    );
+    for (const { plays } of STEPS) {
+      expect(liveRun(plays)).toMatchObject({
+        preset: "small",
+        schemes: [plays],
+        set: { "workload.long_flows.number": long.size },
+      });
+    }
+  });
 
   it.each([
     [null, 1],

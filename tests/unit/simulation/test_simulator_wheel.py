@@ -16,6 +16,7 @@ from types import ModuleType
 import capstan_native
 import pytest
 
+from classroom.labs import LABS
 from protocol.version import VERSION
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -87,10 +88,28 @@ def test_it_simulates_a_small_spec_and_keeps_the_result(installed: Path, tmp_pat
 def test_it_offers_the_commands_that_it_has(installed: Path, tmp_path: Path) -> None:
     listed = capstan(installed, "--help", cwd=tmp_path).stdout
     assert "simulate" in listed
-    assert "lab-check" not in listed
+    assert "\n  run " not in listed
     refused = capstan(installed, "run", "small", cwd=tmp_path)
     assert refused.returncode == 2
     assert "'run' is not in this installation" in refused.stderr
+
+
+def test_its_labs_are_simulated_and_checked(installed: Path, tmp_path: Path) -> None:
+    listed = capstan(installed, "lab-check", cwd=tmp_path).stdout.splitlines()
+    readmes = [Path(line.split()[-1]) for line in listed]
+    assert [path.name for path in readmes] == ["README.md"] * len(LABS)
+    for number, readme in enumerate(readmes, 1):
+        (start,) = readme.parent.glob("start.*")
+        unchanged = capstan(installed, "lab-check", str(number), str(start), cwd=tmp_path)
+        assert unchanged.returncode == 1, unchanged.stderr
+        assert "Traceback" not in unchanged.stderr
+        if number == 1:  # needs a result; its spec is beside it
+            done = capstan(installed, "simulate", str(readme.with_name("lab1.yaml")), cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+        checked = capstan(installed, "lab-check", str(number), str(LABS[number].solution), cwd=tmp_path)
+        assert f"lab {number}: nothing is missing" in checked.stdout, checked.stdout + checked.stderr
+    packages = installed.parents[2] / "packages"
+    assert not list(packages.glob("docs/labs/solutions"))
 
 
 def test_it_asks_for_nothing_that_a_checkout_does_not() -> None:

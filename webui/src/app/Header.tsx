@@ -94,7 +94,7 @@ function FabricState() {
         span
         title="There is no fabric: each experiment builds its own. Switches that call this controller would be shown, too."
       >
-        experiments only
+        no fabric
       </Text>
     );
   }

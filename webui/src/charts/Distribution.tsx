@@ -104,7 +104,7 @@ export function Distribution({ title, curves, of, format, height = 270 }: Props)
             ],
             cursor: { y: false, drag: { x: false, y: false }, dataIdx: nearestValue },
             hooks: {
-              drawAxes: [(chart) => curves.forEach((curve) => drawEdge(chart, curve, edge, scale))],
+              drawAxes: [(chart) => curves.forEach((_, index) => drawEdge(chart, index + 1, edge, scale))],
               drawSeries: [
                 (chart, index) => {
                   const curve = curves[index - 1];
@@ -127,8 +127,17 @@ function nearestValue(chart: uPlot, series: number, index: number): number {
   return series === 0 ? index : known;
 }
 
+/** The values that a series has now, which may be newer than the curve that the chart was made for, and their shares. */
+function placesOf(chart: uPlot, series: number): (readonly [number, number])[] {
+  const values = chart.data[series];
+  return Array.from(chart.data[0]).flatMap((x, index) => {
+    const share = values?.[index];
+    return share == null ? [] : [[x, share] as const];
+  });
+}
+
 /** Beneath a curve, a wider one of another colour: the darkest schemes would be lost on a dark page. */
-function drawEdge(chart: uPlot, curve: Curve, edge: string, scale: number): void {
+function drawEdge(chart: uPlot, series: number, edge: string, scale: number): void {
   const { ctx, bbox } = chart;
   ctx.save();
   ctx.beginPath();
@@ -136,7 +145,7 @@ function drawEdge(chart: uPlot, curve: Curve, edge: string, scale: number): void
   ctx.clip();
   ctx.beginPath();
   let height: number | null = null;
-  for (const [x, share] of curve.points) {
+  for (const [x, share] of placesOf(chart, series)) {
     const at = chart.valToPos(x, "x", true);
     if (height === null) ctx.moveTo(at, chart.valToPos(share, "y", true));
     else ctx.lineTo(at, height);
@@ -157,11 +166,7 @@ function drawMarkers(
   edge: string,
   scale: number,
 ): void {
-  const values = chart.data[series];
-  const places = Array.from(chart.data[0]).flatMap((x, index) => {
-    const share = values?.[index];
-    return share == null ? [] : [[x, share] as const];
-  });
+  const places = placesOf(chart, series);
   const every = Math.max(1, Math.floor(places.length / MARKERS));
   const shape = new Path2D(MARKER_PATHS[marker]);
   const size = 5 * scale * uPlot.pxRatio;

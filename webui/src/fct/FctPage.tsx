@@ -46,7 +46,7 @@ function useCompletionTimes(): { flowGroups: Group[]; long: { flows: number; bit
 /** Completion times of live traffic, by size class and scheme. */
 export function FctPage() {
   const { flowGroups, long } = useCompletionTimes();
-  const height = useHeight(270, 460, 620);
+  const height = useHeight(270, 620, 480);
   return (
     <Column>
       <Text>
@@ -70,6 +70,7 @@ export function FctPage() {
 /** The size class of which most flows have ended: what fits beside the fabric. */
 export function CompletionTimes() {
   const { flowGroups, long } = useCompletionTimes();
+  const height = useHeight(150, 320, 780);
   const ended = (name: string): number =>
     flowGroups
       .filter((group) => group.sizeClass.name === name)
@@ -83,7 +84,7 @@ export function CompletionTimes() {
       </Panel>
     );
   }
-  return <SizePanel groups={mine} height={150} note={goodput(long)} />;
+  return <SizePanel groups={mine} height={height} note={goodput(long)} />;
 }
 
 const goodput = (long: { flows: number; bitsPerS: number }): string =>

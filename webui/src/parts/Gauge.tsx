@@ -8,7 +8,7 @@ export function Gauge({ share, bad = false }: { share: number; bad?: boolean }) 
       color={bad ? "var(--u4)" : "var(--series-0)"}
       size="md"
       radius="xs"
-      w={64}
+      w="clamp(64px, 12vw - 90px, 240px)"
       aria-hidden="true"
       style={{ display: "inline-flex", verticalAlign: "middle" }}
     />

@@ -93,7 +93,7 @@ function drawLinks(context: CanvasRenderingContext2D, scene: Scene): void {
   scene.trace.links.forEach(({ bps }, link) => {
     const ends = endsOf(scene, link);
     if (!ends) return;
-    context.strokeStyle = scene.colour(bps > 0 ? "--rule" : "--bad");
+    context.strokeStyle = scene.colour(bps > 0 ? "--u0" : "--bad");
     context.setLineDash(bps > 0 ? [] : [3, 4]);
     context.beginPath();
     context.moveTo(ends[0].x, ends[0].y);

@@ -7,6 +7,7 @@ import { useSearch } from "../app/location";
 import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
 import { Quiet } from "../parts/Quiet";
+import { RunLive } from "./RunLive";
 import { fetchRecordings, NAMES, type Recordings, SCHEMES, type SchemeName } from "./recordings";
 import { Stage } from "./Stage";
 import { type Counted, STEPS, stepOf } from "./steps";
@@ -83,6 +84,7 @@ function TourStep({
         <Quiet>
           Keys: <kbd>←</kbd> and <kbd>→</kbd> go through the steps, <kbd>k</kbd> pauses.
         </Quiet>
+        <RunLive scheme={plays} />
       </Panel>
       <Panel title={`The same flows under ${NAMES[plays]}`}>
         {isLast && (

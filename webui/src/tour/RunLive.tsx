@@ -1,0 +1,41 @@
+import { Button, Text } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { change } from "../api/client";
+import { useHas } from "../api/queries";
+import { navigate } from "../app/location";
+import { useRole } from "../app/role";
+import type { Experiment } from "../experiments/types";
+import { Quiet } from "../parts/Quiet";
+import { liveRun } from "./live";
+import { NAMES, type SchemeName } from "./recordings";
+
+/** Begin what a step shows on real switches, where this controller has a queue, and go where it is watched. */
+export function RunLive({ scheme }: { scheme: SchemeName }) {
+  const queue = useHas("/specs") === true;
+  const role = useRole();
+  const queries = useQueryClient();
+  const begin = useMutation({
+    mutationFn: () => change<Experiment>("POST", "/experiments", liveRun(scheme)),
+    onSuccess: (made) => {
+      void queries.invalidateQueries({ queryKey: ["experiments"] });
+      navigate(`/compare/${made.id}`);
+    },
+  });
+  if (!queue || role !== "operate") return null;
+  return (
+    <>
+      <Button mt="sm" onClick={() => begin.mutate()} disabled={begin.isPending}>
+        Run {NAMES[scheme]} live on switches
+      </Button>
+      <Quiet>
+        Three long flows and short ones on four paths, a quarter of a minute. Which paths are drawn differs
+        from this recording.
+      </Quiet>
+      {begin.error && (
+        <Text role="alert" c="error">
+          {begin.error.message}
+        </Text>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,15 @@
+/** What a step begins on switches: its scheme over `small`'s fabric, with as many long flows as the recordings have. */
+
+import type { SchemeName } from "./recordings";
+
+/** So that three long flows share four paths, and short ones come one by one for a quarter of a minute. */
+const FLOWS = {
+  "workload.long_flows.number": 3,
+  "workload.flows.count": 45,
+  "workload.flows.arrivals.rate_per_s": 3,
+};
+
+/** Return the body of `POST /experiments`. */
+export function liveRun(scheme: SchemeName): Record<string, unknown> {
+  return { preset: "small", name: "tour", schemes: [scheme], set: FLOWS };
+}

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Lengths};
 use crate::flow::Flow;
-use crate::packets::{Cargo, Marks, Packet, NO_PATH};
+use crate::packets::{Cargo, Marks, Packet};
 use crate::queue::Discipline;
 use crate::time::Time;
 use crate::transport::{Answer, Segment};
@@ -20,7 +20,6 @@ pub fn data(flow: &Flow, place: u32, segment: Segment, config: &Config, now: Tim
         bytes: config.lengths.wire(flow.demand.bytes, segment.number),
         priority,
         destination: flow.demand.destination,
-        path: NO_PATH,
         cargo: Cargo::Data,
         marks: Marks { capable: config.transport.takes_marks(), ..Marks::default() },
         beyond: 0,
@@ -46,7 +45,6 @@ fn control(place: u32, cargo: Cargo, destination: u32, stamp: Time, lengths: &Le
         bytes: lengths.acknowledgement,
         priority: 0,
         destination,
-        path: NO_PATH,
         cargo,
         marks: Marks::default(),
         beyond: 0,

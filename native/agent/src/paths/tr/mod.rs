@@ -338,3 +338,6 @@ fn mixed(flow_hash: u32, label: u16) -> u64 {
     let spread = u64::from(flow_hash) ^ (u64::from(label) * 0x9E37_79B1);
     spread.wrapping_mul(0x85EB_CA6B) >> 7 & 0xFFFF
 }
+
+#[cfg(test)]
+mod tests;

@@ -87,7 +87,7 @@ impl Simulation {
             }
             Cargo::Opening => {
                 let host = flow.demand.destination;
-                let packet = outgoing::opened(flow, place, arrived.stamp, &self.config.lengths);
+                let packet = outgoing::opened(flow, place, arrived.stamp, &self.config);
                 self.inject(host, packet);
             }
             Cargo::Opened => {
@@ -129,7 +129,7 @@ impl Simulation {
     fn send_opening(&mut self, place: u32) {
         let Some(flow) = self.flows.get(place) else { return };
         let host = flow.demand.source;
-        let packet = outgoing::opening(flow, place, self.now, &self.config.lengths);
+        let packet = outgoing::opening(flow, place, self.now, &self.config);
         self.inject(host, packet);
     }
 
@@ -150,7 +150,7 @@ impl Simulation {
     fn acknowledge(&mut self, place: u32, answer: &Answer) {
         let Some(flow) = self.flows.get(place) else { return };
         let host = flow.demand.destination;
-        let packet = outgoing::acknowledgement(flow, place, answer, &self.config.lengths);
+        let packet = outgoing::acknowledgement(flow, place, answer, &self.config);
         self.inject(host, packet);
     }
 

@@ -88,9 +88,14 @@ impl Port {
             self.send(now, frame);
             return None;
         }
-        if frame.capable && self.queue.marks() {
-            packets.get_mut(frame.handle).marks.congested = true;
-            self.counters.marked += 1;
+        if self.queue.marks() {
+            if frame.capable {
+                packets.get_mut(frame.handle).marks.congested = true;
+                self.counters.marked += 1;
+            } else if self.queue.drops_unmarkable() {
+                self.counters.dropped += 1;
+                return Some(frame.handle);
+            }
         }
         let dropped = match self.queue.add(frame, packets, room) {
             Admission::Kept => None,

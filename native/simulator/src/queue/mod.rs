@@ -63,6 +63,8 @@ pub struct Buffer {
     pub limit: Limit,
     /// An arriving packet is marked if so many wait then, itself counted; 0: never.
     pub mark_from: u32,
+    /// Whether an arriving packet that cannot be marked is dropped where it would be (RFC 3168, Section 5).
+    pub drops_unmarkable: bool,
 }
 
 impl Buffer {
@@ -131,6 +133,11 @@ impl Queue {
     pub fn marks(&self) -> bool {
         let from = self.buffer.mark_from as usize;
         from > 0 && self.count + 1 >= from
+    }
+
+    /// Return whether a packet that cannot be marked is dropped where it would be.
+    pub fn drops_unmarkable(&self) -> bool {
+        self.buffer.drops_unmarkable
     }
 
     /// Add a packet. A packet that is dropped, this or another, no longer counts here.

@@ -46,7 +46,10 @@ fn queue(discipline: Discipline, limit: Limit) -> Tried {
 }
 
 fn marking(discipline: Discipline, limit: Limit, mark_from: u32) -> Tried {
-    Tried { queue: Queue::new(Buffer { discipline, limit, mark_from }), packets: Packets::default() }
+    Tried {
+        queue: Queue::new(Buffer { discipline, limit, mark_from, drops_unmarkable: false }),
+        packets: Packets::default(),
+    }
 }
 
 #[test]
@@ -116,7 +119,8 @@ fn arriving_packets_are_marked_from_the_threshold_on() {
 
 #[test]
 fn a_buffer_smaller_than_a_packet_is_an_error() {
-    let buffer = |limit| Buffer { discipline: Discipline::Fifo, limit, mark_from: 0 };
+    let buffer =
+        |limit| Buffer { discipline: Discipline::Fifo, limit, mark_from: 0, drops_unmarkable: false };
     assert!(buffer(Limit::Bytes(1499)).check(1500).is_err());
     assert!(buffer(Limit::Packets(0)).check(1500).is_err());
     assert!(buffer(Limit::Bytes(1500)).check(1500).is_ok());

@@ -13,7 +13,7 @@ from experiments.spec.spec import SchemeChoice, Spec
 from simulation.fabrics import SettingsError
 from simulation.own_paths import NEEDED, MakePathPolicy, asks_for_own_paths
 from simulation.packet_trace import Recorder
-from simulation.scheme_hosts import SimulatedHosts, hosts_under
+from simulation.scheme_hosts import SimulatedHosts, check_marks, hosts_under
 from simulation.spec_fabric import simulated_fabric
 from simulation.spec_run import Setting, simulate_run
 from simulation.spec_scheme import SimulatedScheme, simulated_scheme
@@ -94,6 +94,7 @@ def prepare(spec: Spec, point: str = "", own_paths: MakePathPolicy | None = None
             if own_paths is None and asks_for_own_paths(scheme.scheme):
                 raise SettingsError(f"scheme {choice.label}: {NEEDED}")
         hosts = [hosts_under(spec, scheme) for _, scheme in schemes]
+        check_marks(spec, hosts)
         return Case(setting, schemes, point, tcp, mark_from(spec, tcp), hosts)
     except SettingsError as error:
         raise SettingsError(f"{point}: {error}" if point else str(error)) from None

@@ -204,14 +204,17 @@ def _notices(case: Case) -> list[str]:
         "Hosts and switches take no time."
     ]
     if case.mark_from:
-        found.append(f"Ports mark packets (ECN) from {case.mark_from} waiting ones on.")
+        others = ", and drop there what cannot be marked" if case.spec.simulation.drop_unmarkable else ""
+        found.append(f"Ports mark packets (ECN) from {case.mark_from} waiting ones on{others}.")
     if (shared := case.spec.simulation.shared_buffer) is not None:
         found.append(
             f"Ports of a switch share {shared.bytes} B: a queue holds up to {shared.alpha:g} times what is free."
         )
     delay_ps = max(scheme.control_delay_ps for _, scheme in case.schemes)
     if delay_ps:
-        found.append(f"Flows that ask get their grants {2 * delay_ps / 1e6:g} us after their requests.")
+        loss = case.spec.simulation.control_loss or 0.0
+        lost = f"; {loss:.3g} of these messages are lost, and asked for again" if loss else ""
+        found.append(f"Flows that ask get their grants {2 * delay_ps / 1e6:g} us after their requests{lost}.")
     found += [f"Under {choice.label} {hosts.words()}." for choice, hosts in _of_schemes(case)]
     if clock > 1:
         found.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -60,6 +61,27 @@ def hosts_under(spec: Spec, scheme: SimulatedScheme) -> SimulatedHosts:
     return SimulatedHosts(transport, _buffer(spec, scheme, marks), _by_link(spec, scheme))
 
 
+def check_marks(spec: Spec, hosts: Sequence[SimulatedHosts]) -> None:
+    """Check that what a spec says of marks has a sense under one of its schemes. hosts: of all of them.
+
+    Raises:
+        SettingsError: it has none.
+    """
+    asked = spec.simulation
+    if asked.drop_unmarkable and not any(one.buffer.mark_from_packets for one in hosts):
+        raise SettingsError(
+            "simulation.drop_unmarkable: no port marks, so nothing would be dropped: give simulation.mark_from_packets"
+        )
+    if asked.tcp.mark_acknowledgements and not any(_marks_data(one.transport) for one in hosts):
+        raise SettingsError(
+            "simulation.tcp.mark_acknowledgements: no host's TCP reads marks: give congestion_control: dctcp"
+        )
+
+
+def _marks_data(transport: Tcp | PFabricHosts) -> bool:
+    return isinstance(transport, Tcp) and transport.marks
+
+
 def _buffer(spec: Spec, scheme: SimulatedScheme, marks: int) -> Buffer:
     asked = spec.simulation
     wrong = shared_buffer_problem(asked, spec.fabric.mtu)
@@ -77,6 +99,7 @@ def _buffer(spec: Spec, scheme: SimulatedScheme, marks: int) -> Buffer:
         mark_from_packets=marks,
         queues=scheme.queues,
         shared=None if shared is None else Sharing(shared.bytes, shared.alpha),
+        drops_unmarkable=bool(asked.drop_unmarkable and marks),
     )
 
 

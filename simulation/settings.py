@@ -37,6 +37,7 @@ class Buffer:
 
     shared: of switches' ports, beside the limit of each; None: they share nothing.
     mark_from_packets: so many waiting packets, the arriving one counted, mark it if it can be marked; 0: never.
+    drops_unmarkable: it is dropped if it cannot be marked.
     queues: with queue `queues`, so many strict ones with a buffer each.
     """
 
@@ -46,6 +47,7 @@ class Buffer:
     mark_from_packets: int = 0
     queues: int = 8
     shared: Sharing | None = None
+    drops_unmarkable: bool = False
 
     def to_native(self) -> dict[str, Any]:
         """Return the buffer as `capstan_native.Simulation` takes it."""
@@ -54,6 +56,7 @@ class Buffer:
             "limit_bytes": self.limit_bytes,
             "limit_packets": self.limit_packets,
             "mark_from_packets": self.mark_from_packets,
+            "drops_unmarkable": self.drops_unmarkable,
             "queues": self.queues,
             "shared": None if self.shared is None else (self.shared.bytes, self.shared.alpha),
         }

@@ -25,7 +25,7 @@ are faster than this, agents' clocks go slower by as much, so that those times m
 class SimulatedScheme:
     """policy: in seconds of agents' clocks, `clock` of which are a second. groups: of plain, short, long and control
     traffic, while short flows are present at a leaf and while not. queues, room: of every port, None: as the link's.
-    control_delay_ps: of a message to or from the controller that flows ask."""
+    control_delay_ps, control_loss: of a message to or from the controller that flows ask."""
 
     scheme: Scheme
     policy: Policy
@@ -34,6 +34,7 @@ class SimulatedScheme:
     queues: int
     room: int | None
     control_delay_ps: int = 0
+    control_loss: float = 0.0
 
     def central(self) -> dict[str, Any]:
         """Return what a controller decides while flows run, as `capstan_native.Simulation` takes it."""
@@ -53,6 +54,7 @@ class SimulatedScheme:
             "partition": split,
             "shares": shares,
             "control_delay_ps": self.control_delay_ps,
+            "control_loss": self.control_loss,
         }
 
 
@@ -94,6 +96,7 @@ def simulated_scheme(spec: Spec, choice: SchemeChoice) -> SimulatedScheme:
         1 if queues is None else queues.number,
         None if queues is None else queues.buffer_packets,
         delay_ps,
+        0.0 if asking is None else spec.simulation.control_loss or 0.0,
     )
 
 

@@ -22,6 +22,7 @@ _PLAIN: Final = {
     "sack": "sack",
     "rack": "rack",
     "delayed_ack_packets": "delayed_packets",
+    "mark_acknowledgements": "mark_acknowledgements",
 }
 _MS: Final = {
     "initial_rto_ms": "initial_timeout_us",

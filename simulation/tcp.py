@@ -20,7 +20,7 @@ class Tcp:
     reordering; needs sack. marks: packets may be marked instead of dropped (ECN). delayed_packets: an acknowledgement
     waits for so many packets in order, for at most delayed_us. opening: a packet goes to and fro before any data. undo:
     reductions for what was only late are undone, and duplicates make RACK more patient. hystart: growing round trips
-    end slow start.
+    end slow start. mark_acknowledgements: packets without data may be marked, too, as Linux's DCTCP has it.
     """
 
     control: Control = "newreno"
@@ -38,6 +38,7 @@ class Tcp:
     opening: bool = False
     undo: bool = False
     hystart: bool = False
+    mark_acknowledgements: bool = False
 
     def to_native(self) -> dict[str, Any]:
         """Return the transport as `capstan_native.Simulation` takes it."""
@@ -58,6 +59,7 @@ class Tcp:
             "opening": self.opening,
             "undo": self.undo,
             "hystart": self.hystart,
+            "mark_acknowledgements": self.mark_acknowledgements,
         }
 
 

@@ -34,6 +34,12 @@ class SimulatedTcp:
         FromOne | None, Meta(description="packets in order for which an acknowledgement waits; 1: for none")
     ] = None
     delayed_ack_ms: Annotated[NotNegative | None, Meta(description="for at most so many ms")] = None
+    mark_acknowledgements: Annotated[
+        bool | None,
+        Meta(
+            description="whether packets without data can be marked (ECN), as Linux's DCTCP sends them; default: false"
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +57,9 @@ class SharedBuffer:
 class Simulation:
     """profile, congestion_control: None: those of the spec's `transport`. buffer_bytes: of every port, in place of its
     room in packets. shared_buffer: None: each port has its own buffer. mark_from_packets: None: 65 where hosts' TCP
-    reads marks, else no marks. control_round_trip_us: of the control channel, None: 100. agree_within: how far `capstan
-    agree` lets a simulated figure be from the lab's, as a share of it.
+    reads marks, else no marks. drop_unmarkable: None: what cannot be marked passes. control_round_trip_us,
+    control_loss: of the control channel, None: 100 and 0. agree_within: how far `capstan agree` lets a simulated figure
+    be from the lab's, as a share of it.
     """
 
     profile: Annotated[
@@ -79,11 +86,22 @@ class Simulation:
             description="waiting packets from which an arriving one is marked (ECN); 0: never; default: 65 with dctcp"
         ),
     ] = None
+    drop_unmarkable: Annotated[
+        bool | None,
+        Meta(
+            description="whether ports drop what cannot be marked (acknowledgements, repairs, agents' feedback) where "
+            "they would mark it (RFC 3168); default: false"
+        ),
+    ] = None
     control_round_trip_us: Annotated[
         Positive | None,
         Meta(
             description="from a request to its grant at the host, where flows ask; default: 100 us (CAPTON's paper)"
         ),
+    ] = None
+    control_loss: Annotated[
+        Annotated[float, Meta(ge=0, lt=1)] | None,
+        Meta(description="share of the messages to and from the controller that is lost, where flows ask"),
     ] = None
     agree_within: Annotated[
         float,

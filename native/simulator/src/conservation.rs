@@ -84,7 +84,12 @@ mod tests {
         let config = Config {
             shape,
             changes: Vec::new(),
-            buffer: Buffer { discipline: Discipline::PFabric, limit: Limit::Bytes(9000), mark_from: 0 },
+            buffer: Buffer {
+                discipline: Discipline::PFabric,
+                limit: Limit::Bytes(9000),
+                mark_from: 0,
+                drops_unmarkable: false,
+            },
             lengths: Lengths { payload: 1460, header: 40, acknowledgement: 40 },
             transport: Transport::PFabric(pfabric::Settings::default()),
             balancing: Balancing::Turn,

@@ -3,7 +3,7 @@
 use crate::events::{Event, Kind};
 use crate::flow::Flow;
 use crate::opening::Opening;
-use crate::packets::{Cargo, Handle, Marks, Packet};
+use crate::packets::{Cargo, Frame, Handle, Marks, Packet};
 use crate::paths::Place;
 use crate::recording::{PacketKind, Release};
 use crate::simulation::Simulation;
@@ -36,7 +36,8 @@ impl Simulation {
         self.retire(packet.flow);
     }
 
-    pub(crate) fn deliver(&mut self, handle: Handle) {
+    pub(crate) fn deliver(&mut self, frame: Frame) {
+        let handle = frame.handle;
         let packet = self.packets.remove(handle);
         if let Some(recording) = &mut self.recording {
             recording.forget(handle);
@@ -46,7 +47,7 @@ impl Simulation {
             flow.tally.delivered += 1;
         }
         if packet.cargo == Cargo::Datagram {
-            self.unwrap(handle, &packet);
+            self.unwrap(&frame, &packet);
         } else {
             let Packet { flow, number, stamp, cargo, marks: Marks { congested: marked, .. }, .. } = packet;
             self.take_in(flow, cargo, Arrived { number, stamp, marked }, &Answer::of(&packet));
@@ -86,7 +87,7 @@ impl Simulation {
             }
             Cargo::Opening => {
                 let host = flow.demand.destination;
-                let packet = outgoing::opened(flow, place, arrived.stamp, &self.config.lengths);
+                let packet = outgoing::opened(flow, place, arrived.stamp, &self.config);
                 self.inject(host, packet);
             }
             Cargo::Opened => {
@@ -128,7 +129,7 @@ impl Simulation {
     fn send_opening(&mut self, place: u32) {
         let Some(flow) = self.flows.get(place) else { return };
         let host = flow.demand.source;
-        let packet = outgoing::opening(flow, place, self.now, &self.config.lengths);
+        let packet = outgoing::opening(flow, place, self.now, &self.config);
         self.inject(host, packet);
     }
 
@@ -149,7 +150,7 @@ impl Simulation {
     fn acknowledge(&mut self, place: u32, answer: &Answer) {
         let Some(flow) = self.flows.get(place) else { return };
         let host = flow.demand.destination;
-        let packet = outgoing::acknowledgement(flow, place, answer, &self.config.lengths);
+        let packet = outgoing::acknowledgement(flow, place, answer, &self.config);
         self.inject(host, packet);
     }
 
@@ -158,20 +159,20 @@ impl Simulation {
             self.wrap(host, &packet);
             return;
         }
-        let handle = self.launch(packet);
+        let mut frame = self.launch(packet);
         if self.place == Place::Host {
-            self.choose(host, handle);
+            frame.path = self.choose(host, frame.handle);
         }
-        self.offer(self.topology.first(host), handle);
+        self.offer(self.topology.first(host), frame);
     }
 
     /// Make a packet that is about to leave a host.
-    pub(crate) fn launch(&mut self, packet: Packet) -> Handle {
+    pub(crate) fn launch(&mut self, packet: Packet) -> Frame {
         self.totals.packets.made += 1;
         if let Some(flow) = self.flows.get(packet.flow) {
             flow.tally.made += 1;
         }
-        self.packets.add(packet)
+        Frame::new(self.packets.add(packet), &packet)
     }
 
     /// Put the flow's next timer into the heap, unless an earlier entry is there: it will find that it came too early.

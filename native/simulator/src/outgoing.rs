@@ -1,8 +1,8 @@
 //! Packets as hosts make them: lengths, priorities and marks by the run's configuration.
 
-use crate::config::{Config, Lengths};
+use crate::config::Config;
 use crate::flow::Flow;
-use crate::packets::{Cargo, Marks, Packet, NO_PATH};
+use crate::packets::{Cargo, Marks, Packet};
 use crate::queue::Discipline;
 use crate::time::Time;
 use crate::transport::{Answer, Segment};
@@ -20,7 +20,6 @@ pub fn data(flow: &Flow, place: u32, segment: Segment, config: &Config, now: Tim
         bytes: config.lengths.wire(flow.demand.bytes, segment.number),
         priority,
         destination: flow.demand.destination,
-        path: NO_PATH,
         cargo: Cargo::Data,
         marks: Marks { capable: config.transport.takes_marks(), ..Marks::default() },
         beyond: 0,
@@ -30,38 +29,38 @@ pub fn data(flow: &Flow, place: u32, segment: Segment, config: &Config, now: Tim
 }
 
 /// Return the packet by which a flow begins.
-pub fn opening(flow: &Flow, place: u32, now: Time, lengths: &Lengths) -> Packet {
-    control(place, Cargo::Opening, flow.demand.destination, now, lengths)
+pub fn opening(flow: &Flow, place: u32, now: Time, config: &Config) -> Packet {
+    control(place, Cargo::Opening, flow.demand.destination, now, config)
 }
 
 /// Return the answer to the packet by which a flow begins, which was sent at `stamp`.
-pub fn opened(flow: &Flow, place: u32, stamp: Time, lengths: &Lengths) -> Packet {
-    control(place, Cargo::Opened, flow.demand.source, stamp, lengths)
+pub fn opened(flow: &Flow, place: u32, stamp: Time, config: &Config) -> Packet {
+    control(place, Cargo::Opened, flow.demand.source, stamp, config)
 }
 
-fn control(place: u32, cargo: Cargo, destination: u32, stamp: Time, lengths: &Lengths) -> Packet {
+fn control(place: u32, cargo: Cargo, destination: u32, stamp: Time, config: &Config) -> Packet {
     Packet {
         flow: place,
         number: 0,
-        bytes: lengths.acknowledgement,
+        bytes: config.lengths.acknowledgement,
         priority: 0,
         destination,
-        path: NO_PATH,
         cargo,
-        marks: Marks::default(),
+        marks: Marks { capable: config.transport.marks_acknowledgements(), ..Marks::default() },
         beyond: 0,
         stamp,
         blocks: Default::default(),
     }
 }
 
-/// Return an acknowledgement: of the best priority, and never marked.
-pub fn acknowledgement(flow: &Flow, place: u32, answer: &Answer, lengths: &Lengths) -> Packet {
+/// Return an acknowledgement: of the best priority.
+pub fn acknowledgement(flow: &Flow, place: u32, answer: &Answer, config: &Config) -> Packet {
+    let packet = control(place, Cargo::Acknowledgement, flow.demand.source, answer.stamp, config);
     Packet {
         number: answer.missing,
-        marks: Marks { echo: answer.marked, repeated: answer.repeated, ..Marks::default() },
+        marks: Marks { echo: answer.marked, repeated: answer.repeated, ..packet.marks },
         beyond: answer.beyond,
         blocks: answer.blocks,
-        ..control(place, Cargo::Acknowledgement, flow.demand.source, answer.stamp, lengths)
+        ..packet
     }
 }

@@ -47,7 +47,7 @@ pub struct Block {
 /// Blocks that an acknowledgement has room for beside a timestamp (RFC 2018).
 pub const BLOCKS: usize = 3;
 
-/// Aligned to a line of the processor's caches: each hop reads one line of it.
+/// Aligned to a line of the processor's caches. What links and ports have to know goes with its frame.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Packet {
@@ -58,7 +58,6 @@ pub struct Packet {
     /// Smaller is better, in queues that look at it.
     pub priority: u32,
     pub destination: u32,
-    pub path: u16,
     pub cargo: Cargo,
     pub marks: Marks,
     /// An acknowledgement's number of packets beyond the first that is missing.
@@ -66,6 +65,33 @@ pub struct Packet {
     /// When data was sent; in an acknowledgement, when the data that caused it was sent.
     pub stamp: Time,
     pub blocks: [Block; BLOCKS],
+}
+
+/// A packet as links and ports see it: it goes from one to the next by value, for the packet itself is in no cache by then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    pub handle: Handle,
+    /// Bytes on the wire.
+    pub bytes: u32,
+    pub destination: u32,
+    pub path: u16,
+    /// The packet's priority, 255 at most.
+    pub level: u8,
+    /// A switch may mark it.
+    pub capable: bool,
+}
+
+impl Frame {
+    pub fn new(handle: Handle, packet: &Packet) -> Frame {
+        Frame {
+            handle,
+            bytes: packet.bytes,
+            destination: packet.destination,
+            path: NO_PATH,
+            level: packet.priority.min(u32::from(u8::MAX)) as u8,
+            capable: packet.marks.capable,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::packets::{Handle, Packets};
+use crate::packets::{Frame, Handle, Packets};
 use crate::queue::{Admission, Buffer, Queue, Room};
 use crate::time::{Rate, Time};
 
@@ -29,7 +29,7 @@ pub struct Counters {
 pub struct Port {
     queue: Queue,
     /// Packets on their way, with the time of their arrival.
-    flying: VecDeque<(Time, Handle)>,
+    flying: VecDeque<(Time, Frame)>,
     free_at: Time,
     rate: Rate,
     delay: Time,
@@ -71,9 +71,9 @@ impl Port {
     }
 
     /// Return how many bytes wait at `now`.
-    pub fn waiting_bytes(&mut self, now: Time, packets: &Packets) -> u64 {
+    pub fn waiting_bytes(&mut self, now: Time) -> u64 {
         if !self.queue.is_empty() {
-            self.catch_up(now, packets);
+            self.catch_up(now);
         }
         self.queue.bytes()
     }
@@ -81,22 +81,26 @@ impl Port {
     /// Take a packet that came at `now`: onto a free wire at once, else into the queue. Return what is dropped for it.
     ///
     /// room: what a buffer that it shares with other ports leaves.
-    pub fn offer(&mut self, now: Time, handle: Handle, packets: &mut Packets, room: Room) -> Option<Handle> {
+    pub fn offer(&mut self, now: Time, frame: Frame, packets: &mut Packets, room: Room) -> Option<Handle> {
         self.counters.offered += 1;
-        self.catch_up(now, packets);
+        self.catch_up(now);
         if self.queue.is_empty() && self.free_at <= now {
-            self.send(now, handle, packets);
+            self.send(now, frame);
             return None;
         }
-        let packet = packets.get_mut(handle);
-        if packet.marks.capable && self.queue.marks() {
-            packet.marks.congested = true;
-            self.counters.marked += 1;
+        if self.queue.marks() {
+            if frame.capable {
+                packets.get_mut(frame.handle).marks.congested = true;
+                self.counters.marked += 1;
+            } else if self.queue.drops_unmarkable() {
+                self.counters.dropped += 1;
+                return Some(frame.handle);
+            }
         }
-        let dropped = match self.queue.add(handle, packet, room) {
+        let dropped = match self.queue.add(frame, packets, room) {
             Admission::Kept => None,
             Admission::Displaced(other) => Some(other),
-            Admission::Refused => Some(handle),
+            Admission::Refused => Some(frame.handle),
         };
         self.counters.dropped += u64::from(dropped.is_some());
         let counters = &mut self.counters;
@@ -106,13 +110,13 @@ impl Port {
     }
 
     /// Remove the packet that arrives at the far end at `now`, if one does.
-    pub fn arrived(&mut self, now: Time, packets: &Packets) -> Option<Handle> {
-        self.catch_up(now, packets);
-        let &(_, handle) = self.flying.front().filter(|(time, _)| *time <= now)?;
+    pub fn arrived(&mut self, now: Time) -> Option<Frame> {
+        self.catch_up(now);
+        let &(_, frame) = self.flying.front().filter(|(time, _)| *time <= now)?;
         self.flying.pop_front();
         self.counters.delivered += 1;
-        self.counters.delivered_bytes += u64::from(packets.get(handle).bytes);
-        Some(handle)
+        self.counters.delivered_bytes += u64::from(frame.bytes);
+        Some(frame)
     }
 
     /// Return how long a packet of so many bytes takes from when it begins to leave until it is at the far end.
@@ -121,8 +125,8 @@ impl Port {
     }
 
     /// Let the wire, free since `now`, take the next packet: everything that arrived at `now` is here.
-    pub fn release(&mut self, now: Time, packets: &Packets) {
-        self.catch_up(now + 1, packets);
+    pub fn release(&mut self, now: Time) {
+        self.catch_up(now + 1);
     }
 
     pub fn next(&self) -> Next {
@@ -134,15 +138,15 @@ impl Port {
     }
 
     /// Send what began to leave before `now`; what arrives at an instant comes before what leaves at it.
-    fn catch_up(&mut self, now: Time, packets: &Packets) {
+    fn catch_up(&mut self, now: Time) {
         while self.free_at < now {
-            let Some(handle) = self.queue.take() else { break };
-            self.send(self.free_at, handle, packets);
+            let Some(frame) = self.queue.take() else { break };
+            self.send(self.free_at, frame);
         }
     }
 
-    fn send(&mut self, begin: Time, handle: Handle, packets: &Packets) {
-        self.free_at = begin + self.rate.transmission(packets.get(handle).bytes);
-        self.flying.push_back((self.free_at + self.delay, handle));
+    fn send(&mut self, begin: Time, frame: Frame) {
+        self.free_at = begin + self.rate.transmission(frame.bytes);
+        self.flying.push_back((self.free_at + self.delay, frame));
     }
 }

@@ -15,6 +15,8 @@ pub enum Purpose {
     Hashes = 4,
     /// What hosts' agents draw: entropy values, seeds of codes.
     Agents = 5,
+    /// Which messages of the control channel are lost.
+    Control = 6,
 }
 
 /// Mix 64 bits so that each of the result depends on each of `value` (SplitMix64's finaliser).

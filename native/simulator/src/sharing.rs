@@ -2,7 +2,6 @@
 //! (Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). With n saturated queues each holds
 //! alpha B / (1 + n alpha) of B.
 
-use crate::packets::Packets;
 use crate::port::Port;
 use crate::queue::{Discipline, Room};
 use crate::time::Time;
@@ -67,9 +66,9 @@ impl SharedBuffers {
     }
 
     /// Return what is left for a packet that comes to a link's port at `now`.
-    pub fn room(&self, link: u32, now: Time, ports: &mut [Port], packets: &Packets) -> Room {
+    pub fn room(&self, link: u32, now: Time, ports: &mut [Port]) -> Room {
         let Some(switch) = self.switches[link as usize] else { return Room::ENDLESS };
         let waiting = self.links[switch as usize].iter();
-        self.sharing.room(waiting.map(|&link| ports[link as usize].waiting_bytes(now, packets)).sum())
+        self.sharing.room(waiting.map(|&link| ports[link as usize].waiting_bytes(now)).sum())
     }
 }

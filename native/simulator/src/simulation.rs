@@ -4,7 +4,7 @@ use crate::config::{check_demands, Config};
 use crate::events::{Event, Events, Kind};
 use crate::flow::{Demand, Flow, Flows, Outcome, Tally};
 use crate::overlay::{Overlay, AGENT};
-use crate::packets::{Cargo, Handle, Packets, NO_PATH};
+use crate::packets::{Cargo, Frame, Handle, Packets, NO_PATH};
 use crate::paths::{PathChoice, Place, Request};
 use crate::port::{Next, Port};
 use crate::queue::{Buffer, Limit, Room};
@@ -270,10 +270,10 @@ impl Simulation {
         let link = event.subject();
         let port = &mut self.ports[link as usize];
         let arrived = if event.kind() == Kind::Release {
-            port.release(self.now, &self.packets);
+            port.release(self.now);
             None
         } else {
-            port.arrived(self.now, &self.packets)
+            port.arrived(self.now)
         };
         match port.next() {
             Next::Arrival(time) => self.events.replace(time, Kind::Arrival, link),
@@ -283,37 +283,38 @@ impl Simulation {
                 self.events.pop();
             }
         }
-        if let Some(handle) = arrived {
+        if let Some(frame) = arrived {
             if let Some(recording) = &mut self.recording {
-                let bytes = self.packets.get(handle).bytes;
-                recording.arrived(handle, self.now - self.ports[link as usize].crossing(bytes));
+                recording.arrived(frame.handle, self.now - self.ports[link as usize].crossing(frame.bytes));
             }
-            self.forward(link, handle);
+            self.forward(link, frame);
         }
     }
 
-    fn forward(&mut self, link: u32, handle: Handle) {
-        let packet = self.packets.get(handle);
-        let (destination, mut path) = (packet.destination, packet.path);
-        if path == NO_PATH && link < self.topology.hosts() {
-            path =
-                if packet.cargo == Cargo::Datagram { self.switch(handle) } else { self.choose(link, handle) };
+    fn forward(&mut self, link: u32, mut frame: Frame) {
+        if frame.path == NO_PATH && link < self.topology.hosts() {
+            // with agents, hosts send nothing but datagrams
+            frame.path = if self.overlay.is_some() {
+                self.switch(frame.handle)
+            } else {
+                self.choose(link, frame.handle)
+            };
         }
-        match self.topology.next(link, destination, path) {
-            Some(next) => self.offer(next, handle),
-            None => self.deliver(handle),
+        match self.topology.next(link, frame.destination, frame.path) {
+            Some(next) => self.offer(next, frame),
+            None => self.deliver(frame),
         }
     }
 
     /// Choose the path of a packet of `host`; none if there is no choice.
     pub(crate) fn choose(&mut self, host: u32, handle: Handle) -> u16 {
-        let packet = self.packets.get_mut(handle);
+        let packet = self.packets.get(handle);
         let paths = self.topology.paths(host, packet.destination);
         if paths.is_empty() {
             return NO_PATH;
         }
         let flow = self.flows.get(packet.flow).map_or(0, |flow| flow.number);
-        packet.path = self.choice.choose(&Request {
+        self.choice.choose(&Request {
             now: self.now,
             flow,
             number: packet.number,
@@ -321,17 +322,16 @@ impl Simulation {
             destination: packet.destination,
             acknowledgement: packet.cargo == Cargo::Acknowledgement,
             paths,
-        });
-        packet.path
+        })
     }
 
-    pub(crate) fn offer(&mut self, link: u32, handle: Handle) {
+    pub(crate) fn offer(&mut self, link: u32, frame: Frame) {
         let room = match &self.shared {
-            Some(shared) => shared.room(link, self.now, &mut self.ports, &self.packets),
+            Some(shared) => shared.room(link, self.now, &mut self.ports),
             None => Room::ENDLESS,
         };
         let port = &mut self.ports[link as usize];
-        let dropped = port.offer(self.now, handle, &mut self.packets, room);
+        let dropped = port.offer(self.now, frame, &mut self.packets, room);
         let queue = port.held().0;
         if !port.scheduled {
             port.scheduled = true;
@@ -342,7 +342,7 @@ impl Simulation {
             }
         }
         if self.recording.as_ref().is_some_and(|recording| recording.covers(self.now)) {
-            self.note(link, handle, queue);
+            self.note(link, frame.handle, queue);
         }
         if let Some(handle) = dropped {
             self.lose(handle);

@@ -1,4 +1,5 @@
-//! Hosts whose flows ask before they send: lone flows to the picosecond, a controller that is silent, flows that are held.
+//! Hosts whose flows ask before they send: lone flows to the picosecond, a controller that is silent, messages that are
+//! lost, flows that are held.
 
 mod common;
 
@@ -27,12 +28,18 @@ const CLOCK: f64 = 500.0;
 const DELAY: Time = 30 * MICROSECOND;
 const RATE: u64 = 10 * GBPS;
 const FAIL_SAFE: Time = 400 * MICROSECOND;
+const RETRY: Time = 200 * MICROSECOND;
 
 fn config(opening: bool) -> Config {
     Config {
         shape: leaf_spine(2, 2, 4, 10, 10),
         changes: Vec::new(),
-        buffer: Buffer { discipline: Discipline::Fifo, limit: Limit::Packets(100), mark_from: 0 },
+        buffer: Buffer {
+            discipline: Discipline::Fifo,
+            limit: Limit::Packets(100),
+            mark_from: 0,
+            drops_unmarkable: false,
+        },
         lengths: Lengths { payload: PAYLOAD, header: HEADER, acknowledgement: HEADER },
         transport: Transport::Tcp(tcp::Settings {
             control: Control::NewReno,
@@ -50,6 +57,7 @@ fn config(opening: bool) -> Config {
             opening,
             undo: true,
             hystart: false,
+            mark_acknowledgements: false,
         }),
         balancing: Balancing::Hash,
         seed: 1,
@@ -62,7 +70,7 @@ fn settings(threshold_bytes: u64, flows: usize) -> Settings {
     let policy = AdmissionPolicy {
         threshold_bytes,
         times: RequestTimes {
-            retry_s: seconds(200 * MICROSECOND),
+            retry_s: seconds(RETRY),
             refresh_s: seconds(5 * MILLISECOND),
             fail_safe_s: seconds(FAIL_SAFE),
         },
@@ -82,7 +90,7 @@ fn settings(threshold_bytes: u64, flows: usize) -> Settings {
         receive: ReceivePolicy::new(packet_time_s, [0.0, 0.045, 0.045, 0.0].map(Hold::For)),
         groups: [Groups { on: Group::Label, off: Group::Label }; 4],
         central: Central::default(),
-        admission: Some(Asking { policy, delay: DELAY }),
+        admission: Some(Asking { policy, delay: DELAY, loss: 0.0 }),
         clock: CLOCK,
         addresses: (0..4).map(|host| [10, 128, 0, host]).collect(),
         lines: (0..flows as u16)
@@ -99,7 +107,16 @@ fn run(
     answer: impl Fn(u32) -> Option<u64>,
 ) -> Simulation {
     let settings = settings(threshold, demands.len());
-    let mut simulation = Simulation::with_overlay(config(opening), demands, settings).unwrap();
+    answered(config(opening), demands, settings, answer)
+}
+
+fn answered(
+    config: Config,
+    demands: Vec<Demand>,
+    settings: Settings,
+    answer: impl Fn(u32) -> Option<u64>,
+) -> Simulation {
+    let mut simulation = Simulation::with_overlay(config, demands, settings).unwrap();
     let mut sequence = 0;
     while !simulation.run(1 << 20).unwrap() {
         for (host, message) in simulation.take_asked() {
@@ -166,6 +183,44 @@ fn without_an_answer_a_flow_goes_on_after_the_fail_safe_time() {
     let counted: u64 =
         simulation.admission_counts().iter().map(|of| of.requests.flows_unscheduled_by_fail_safe).sum();
     assert_eq!(counted, 1);
+}
+
+#[test]
+fn what_is_lost_is_asked_for_again_until_it_and_its_answer_arrive() {
+    const SEEDS: u64 = 400;
+    let ideal = 2 * DELAY + way(u64::from(HEADER) + 1000) + way(u64::from(HEADER));
+    let repeats = |loss: f64, seed: u64| {
+        let mut settings = settings(0, 1);
+        let Some(asking) = &mut settings.admission else { unreachable!() };
+        asking.loss = loss;
+        asking.policy.times.fail_safe_s = 1e6;
+        let config = Config { seed, ..config(false) };
+        let of = answered(config, vec![demand(0, 0, 3, 1000)], settings, |_| Some(RATE));
+        let more = completed(&of, 0) - ideal;
+        // Agents' clocks are floats: a time of theirs is off by less than a nanosecond.
+        let number = (more + RETRY / 2) / RETRY;
+        assert!(more.abs_diff(number * RETRY) < 1000 * (number + 1), "{more} ps more than without losses");
+        number
+    };
+    assert!((0..20).all(|seed| repeats(0.0, seed) == 0));
+    for loss in [0.2f64, 0.5] {
+        // Request and answer both have to arrive: the number of repeats is geometric.
+        let arrives = (1.0 - loss).powi(2);
+        let (mean, deviation) = ((1.0 - arrives) / arrives, (1.0 - arrives).sqrt() / arrives);
+        let found = (0..SEEDS).map(|seed| repeats(loss, seed)).sum::<u64>() as f64 / SEEDS as f64;
+        let within = 4.0 * deviation / (SEEDS as f64).sqrt();
+        assert!((found - mean).abs() < within, "{found} repeats at a loss of {loss}, expected {mean}");
+    }
+}
+
+#[test]
+fn all_or_less_than_no_messages_cannot_be_lost() {
+    for loss in [1.0, -0.1, f64::NAN] {
+        let mut settings = settings(0, 1);
+        settings.admission = settings.admission.map(|asking| Asking { loss, ..asking });
+        let run = Simulation::with_overlay(config(false), vec![demand(0, 0, 3, 1)], settings);
+        assert!(run.is_err_and(|error| error.to_string().contains("control messages")), "{loss}");
+    }
 }
 
 #[test]

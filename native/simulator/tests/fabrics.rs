@@ -137,7 +137,12 @@ fn a_run_that_would_carry_nothing_is_an_error() {
 fn pfabric(shape: Shape, seed: u64) -> Config {
     let mut config = window(shape, Balancing::Random);
     config.transport = Transport::PFabric(pfabric::Settings::default());
-    config.buffer = Buffer { discipline: Discipline::PFabric, limit: Limit::Bytes(36_864), mark_from: 0 };
+    config.buffer = Buffer {
+        discipline: Discipline::PFabric,
+        limit: Limit::Bytes(36_864),
+        mark_from: 0,
+        drops_unmarkable: false,
+    };
     config.seed = seed;
     config
 }

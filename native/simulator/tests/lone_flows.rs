@@ -37,7 +37,12 @@ fn pfabric_gives_a_lone_flow_the_same() {
     for packets in [1, 6, 100] {
         let mut config = window(leaf_spine(9, 16, 16, 10, 10), Balancing::Turn);
         config.transport = Transport::PFabric(pfabric::Settings::default());
-        config.buffer = Buffer { discipline: Discipline::PFabric, limit: Limit::Bytes(36_864), mark_from: 0 };
+        config.buffer = Buffer {
+            discipline: Discipline::PFabric,
+            limit: Limit::Bytes(36_864),
+            mark_from: 0,
+            drops_unmarkable: false,
+        };
         let of = outcomes(config, vec![demand(0, 0, 17, packets)])[0];
         assert_eq!(of.completed, Some(expected_ps(packets, 4, 800, 800)));
     }

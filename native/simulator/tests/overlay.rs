@@ -31,7 +31,12 @@ fn config(shape: Shape, packets: u32) -> Config {
     Config {
         shape,
         changes: Vec::new(),
-        buffer: Buffer { discipline: Discipline::Fifo, limit: Limit::Packets(packets), mark_from: 0 },
+        buffer: Buffer {
+            discipline: Discipline::Fifo,
+            limit: Limit::Packets(packets),
+            mark_from: 0,
+            drops_unmarkable: false,
+        },
         lengths: Lengths { payload: PAYLOAD, header: HEADER, acknowledgement: HEADER },
         transport: Transport::Tcp(tcp::Settings {
             control: Control::NewReno,
@@ -49,6 +54,7 @@ fn config(shape: Shape, packets: u32) -> Config {
             opening: true,
             undo: true,
             hystart: false,
+            mark_acknowledgements: false,
         }),
         balancing: Balancing::Hash,
         seed: 1,

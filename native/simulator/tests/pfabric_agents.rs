@@ -50,7 +50,7 @@ fn run(discipline: Discipline, demands: &[Demand]) -> (Vec<Time>, u64) {
     let config = Config {
         shape: leaf_spine(2, 2, 4, 10, 10),
         changes: Vec::new(),
-        buffer: Buffer { discipline, limit: Limit::Bytes(36_864), mark_from: 0 },
+        buffer: Buffer { discipline, limit: Limit::Bytes(36_864), mark_from: 0, drops_unmarkable: false },
         lengths: Lengths { payload: 1374, header: 52, acknowledgement: 52 },
         transport: Transport::PFabric(pfabric::Settings::default()),
         balancing: Balancing::Hash,

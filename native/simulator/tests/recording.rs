@@ -14,7 +14,12 @@ use simulator::transport::{pfabric, Transport};
 
 fn lossy() -> Config {
     Config {
-        buffer: Buffer { discipline: Discipline::PFabric, limit: Limit::Bytes(12_000), mark_from: 0 },
+        buffer: Buffer {
+            discipline: Discipline::PFabric,
+            limit: Limit::Bytes(12_000),
+            mark_from: 0,
+            drops_unmarkable: false,
+        },
         transport: Transport::PFabric(pfabric::Settings::default()),
         ..window(leaf_spine(3, 4, 2, 10, 10), Balancing::Random)
     }

@@ -19,7 +19,7 @@ fn config(shape: Shape, discipline: Discipline) -> Config {
     Config {
         shape,
         changes: Vec::new(),
-        buffer: Buffer { discipline, limit: Limit::Endless, mark_from: 0 },
+        buffer: Buffer { discipline, limit: Limit::Endless, mark_from: 0, drops_unmarkable: false },
         lengths: Lengths { payload: 1460, header: 40, acknowledgement: 40 },
         // so many packets as never stop coming, each sent again where it was dropped
         transport: Transport::PFabric(pfabric::Settings {

@@ -30,6 +30,7 @@ fn settings(control: Control) -> Settings {
         opening: false,
         undo: false,
         hystart: false,
+        mark_acknowledgements: false,
     }
 }
 
@@ -193,4 +194,39 @@ fn dctcps_queue_swings_as_its_analysis_says() {
         assert!(most.abs_diff(mark_from as usize + 1) <= 2, "{least} to {most}, marked from {mark_from}");
         assert!((swing / expected - 1.0).abs() < 0.3, "{least} to {most}: {expected:.1} expected");
     }
+}
+
+/// Two hosts send each other much, so that each one's port has data and acknowledgements.
+fn both_ways(mark_acknowledgements: bool, drops_unmarkable: bool) -> Simulation {
+    let mut tcp = settings(Control::Dctcp);
+    (tcp.mark_acknowledgements, tcp.opening) = (mark_acknowledgements, true);
+    let mut config = config(tcp);
+    (config.buffer.mark_from, config.buffer.drops_unmarkable) = (20, drops_unmarkable);
+    run(config, vec![demand(0, 0, 1, 20_000), demand(0, 1, 0, 20_000)])
+}
+
+fn marked(simulation: &Simulation) -> u64 {
+    simulation.ports().iter().map(|port| port.counters.marked).sum()
+}
+
+#[test]
+fn acknowledgements_are_marked_where_they_may_be_and_that_changes_nothing_else() {
+    let (plain, markable) = (both_ways(false, false), both_ways(true, false));
+    assert!(marked(&markable) > marked(&plain), "{} marks, {}", marked(&markable), marked(&plain));
+    // Their marks are not echoed.
+    assert_eq!(markable.outcomes(), plain.outcomes());
+    assert_eq!(markable.totals(), plain.totals());
+}
+
+#[test]
+fn what_cannot_be_marked_is_dropped_at_the_threshold_where_ports_do_so() {
+    let dropped = |simulation: &Simulation| simulation.totals().packets.dropped;
+    let passing = both_ways(false, false);
+    assert_eq!(dropped(&passing), 0);
+    let dropping = both_ways(false, true);
+    assert!(dropping.totals().acknowledgements_dropped > 0);
+    assert_eq!((dropping.totals().data_dropped, dropping.finished()), (0, 2));
+    // What can be marked never is.
+    let markable = both_ways(true, true);
+    assert_eq!((dropped(&markable), markable.outcomes()), (0, passing.outcomes()));
 }

@@ -72,6 +72,7 @@ pub(super) struct BufferSettings {
     pub(super) limit_bytes: Option<u64>,
     pub(super) limit_packets: Option<u32>,
     pub(super) mark_from_packets: u32,
+    pub(super) drops_unmarkable: bool,
     pub(super) queues: u8,
     /// Bytes and alpha of what a switch's ports share.
     pub(super) shared: Option<(u64, f64)>,
@@ -94,7 +95,12 @@ impl BufferSettings {
                 return Err(PyValueError::new_err("a buffer is limited in bytes or in packets, not in both"))
             }
         };
-        Ok(Buffer { discipline, limit, mark_from: self.mark_from_packets })
+        Ok(Buffer {
+            discipline,
+            limit,
+            mark_from: self.mark_from_packets,
+            drops_unmarkable: self.drops_unmarkable,
+        })
     }
 
     pub(super) fn sharing(&self) -> Option<Sharing> {
@@ -132,6 +138,7 @@ pub(super) struct TcpSettings {
     pub(super) opening: bool,
     pub(super) undo: bool,
     pub(super) hystart: bool,
+    pub(super) mark_acknowledgements: bool,
 }
 
 impl TcpSettings {
@@ -158,6 +165,7 @@ impl TcpSettings {
             opening: self.opening,
             undo: self.undo,
             hystart: self.hystart,
+            mark_acknowledgements: self.mark_acknowledgements,
         })
     }
 }
@@ -182,6 +190,8 @@ pub(super) struct SchemeSettings<'py> {
     pub(super) own_paths: Option<Vec<Bound<'py, PyAny>>>,
     /// How long a message to or from the controller takes, where flows ask.
     pub(super) control_delay_ps: u64,
+    /// Which part of these messages is lost.
+    pub(super) control_loss: f64,
     pub(super) clock: f64,
     pub(super) addresses: Vec<[u8; 4]>,
     /// Ports, whether it goes on until the run is over; the row of its copy, and whether one gives way to one that is open.
@@ -250,9 +260,9 @@ impl<'py> SchemeSettings<'py> {
             let (deadline_packet_times, burst_packets, sampling_packet_times, samples) = rule;
             PartitionRule { deadline_packet_times, burst_packets, sampling_packet_times, samples }
         });
-        let delay = self.control_delay_ps;
+        let (delay, loss) = (self.control_delay_ps, self.control_loss);
         Ok(overlay::Settings {
-            admission: document.host.admission.map(|policy| Asking { policy, delay }),
+            admission: document.host.admission.map(|policy| Asking { policy, delay, loss }),
             central: Central { mode, partition, shares: self.shares },
             send: document.host.send,
             paths,

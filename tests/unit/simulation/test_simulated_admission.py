@@ -141,6 +141,29 @@ def test_a_lone_flow_takes_its_time_at_its_rate_and_a_control_round_trip(
     assert least_s < soon - 2e-6 < paced_s + ends_s
 
 
+@pytest.mark.parametrize("scheme", ADMITTED)
+def test_what_is_lost_of_the_control_channel_is_asked_for_again(scheme: str) -> None:
+    spec = lone(scheme, 1_000, control_loss=0.3)
+    at_once_s = fct_s(lone(scheme, 1_000))
+    repeats = []
+    for seed in range(12):
+        more_s = fct_s(replace(spec, seed=seed)) - fct_s(replace(lone(scheme, 1_000), seed=seed))
+        repeats.append(round(more_s / AdmissionPolicy().retry_s))
+        assert more_s == pytest.approx(repeats[-1] * AdmissionPolicy().retry_s, abs=1e-7)
+    assert at_once_s > 0
+    assert min(repeats) == 0
+    assert 0 < max(repeats) <= 5, "by then the fail-safe frees the flow"
+
+
+def test_a_run_with_losses_of_the_control_channel_ends_and_can_be_repeated() -> None:
+    spec = replace(crowd("capton"), simulation=Simulation(control_loss=0.2))
+    document, (run,) = simulate_document(spec)
+    assert not [flow for flow in run.flows if flow.state == "failed"]
+    assert simulate_document(spec)[1] == [run]
+    assert run.flows != simulate_document(crowd("capton"))[1][0].flows
+    assert any("0.2 of these messages are lost" in notice for notice in document["notices"])
+
+
 def test_a_request_is_answered_after_a_round_trip() -> None:
     _, (run,) = simulate_document(crowd("capton"))
     assert run.admitted is not None

@@ -89,6 +89,20 @@ def test_dctcp_through_the_agents_tunnels_keeps_queues_short_without_loss() -> N
     assert all(flow.state != "failed" for flow in run.flows)
 
 
+def test_ports_that_drop_what_they_cannot_mark_spare_marked_acknowledgements() -> None:
+    def dropped(**simulation: Any) -> int:
+        spec = small(profile="datacenter", mark_from_packets=5, **simulation)
+        flows = replace(spec.workload.flows, count=40, pattern="random")
+        _, (run,) = simulate_document(replace(spec, workload=replace(spec.workload, flows=flows)))
+        assert all(flow.state != "failed" for flow in run.flows)
+        return sum((run.drops or {}).values())
+
+    assert dropped() == 0
+    all_without_data = dropped(drop_unmarkable=True)
+    feedback_alone = dropped(drop_unmarkable=True, tcp=SimulatedTcp(mark_acknowledgements=True))
+    assert 0 < feedback_alone < all_without_data
+
+
 def test_buffers_in_bytes_take_the_place_of_those_in_packets() -> None:
     _, deep_ms, _ = long_flow(small())
     _, shallow_ms, resent = long_flow(small(buffer_bytes=8 * 1500))
@@ -114,6 +128,8 @@ def test_with_a_window_of_one_packet_a_flow_takes_a_round_trip_for_each() -> Non
         ({"tcp": SimulatedTcp(initial_window=50, largest_window=5)}, "initial_window: 50 is above"),
         ({"tcp": SimulatedTcp(min_rto_ms=1e6)}, "time-outs are at most 60 s"),
         ({"mark_from_packets": 100_000}, "none would be marked"),
+        ({"drop_unmarkable": True}, "simulation.drop_unmarkable: no port marks"),
+        ({"tcp": SimulatedTcp(mark_acknowledgements=True)}, "simulation.tcp.mark_acknowledgements: .* marks"),
     ],
 )
 def test_settings_that_do_not_go_together_say_what_to_give(asked: dict[str, Any], words: str) -> None:
@@ -131,6 +147,8 @@ SIMULATIONS = st.builds(
     buffer_bytes=st.none() | st.integers(1, 10**7),
     shared_buffer=st.none() | st.builds(SharedBuffer, st.integers(1500, 10**7), st.floats(1, 16)),
     mark_from_packets=st.none() | st.integers(0, 1000),
+    drop_unmarkable=st.none() | st.booleans(),
+    control_loss=st.none() | st.floats(0, 1, exclude_max=True),
     agree_within=st.floats(0, 1),
 )
 

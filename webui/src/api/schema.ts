@@ -576,8 +576,9 @@ export interface components {
          * Simulation
          * @description profile, congestion_control: None: those of the spec's `transport`. buffer_bytes: of every port, in place of its
          *         room in packets. shared_buffer: None: each port has its own buffer. mark_from_packets: None: 65 where hosts' TCP
-         *         reads marks, else no marks. control_round_trip_us: of the control channel, None: 100. agree_within: how far `capstan
-         *         agree` lets a simulated figure be from the lab's, as a share of it.
+         *         reads marks, else no marks. drop_unmarkable: None: what cannot be marked passes. control_round_trip_us,
+         *         control_loss: of the control channel, None: 100 and 0. agree_within: how far `capstan agree` lets a simulated figure
+         *         be from the lab's, as a share of it.
          */
         SpecSimulation: {
             /**
@@ -608,10 +609,20 @@ export interface components {
              */
             mark_from_packets: number | null;
             /**
+             * @description whether ports drop what cannot be marked (acknowledgements, repairs, agents' feedback) where they would mark it (RFC 3168); default: false
+             * @default null
+             */
+            drop_unmarkable: boolean | null;
+            /**
              * @description from a request to its grant at the host, where flows ask; default: 100 us (CAPTON's paper)
              * @default null
              */
             control_round_trip_us: number | null;
+            /**
+             * @description share of the messages to and from the controller that is lost, where flows ask
+             * @default null
+             */
+            control_loss: number | null;
             /**
              * @description how far ./capstan agree lets a simulated figure be from the lab's, as a share
              * @default 0.15
@@ -668,6 +679,11 @@ export interface components {
              * @default null
              */
             delayed_ack_ms: number | null;
+            /**
+             * @description whether packets without data can be marked (ECN), as Linux's DCTCP sends them; default: false
+             * @default null
+             */
+            mark_acknowledgements: boolean | null;
         };
         /**
          * SharedBuffer

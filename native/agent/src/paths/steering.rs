@@ -4,8 +4,9 @@ use datapath::feedback::Feedback;
 use datapath::sent::{SentLog, RING};
 
 use crate::class::TrafficClass;
-use crate::paths::{Departures, FlowHash, Load, PathPolicy, Report, Routes};
-use crate::route::LeafId;
+use crate::packet::Sizes;
+use crate::paths::{Departures, FlowHash, Load, PathPolicy, Report, Routes, Train};
+use crate::route::{FlowRef, LeafId};
 use crate::time::Seconds;
 
 /// A policy of an agent.
@@ -51,6 +52,20 @@ impl Steering {
     /// Returns true if any policy wants to know what became of its datagrams.
     pub fn learns(&self) -> bool {
         self.policies.iter().any(|policy| policy.learns())
+    }
+
+    /// Appends the source ports of the next datagrams of a flow and class to a leaf, whose contents have these sizes.
+    pub fn source_ports(
+        &mut self,
+        (leaf, class, flow): (LeafId, TrafficClass, FlowRef),
+        sizes: Sizes,
+        now: Seconds,
+        ports: &mut Vec<u16>,
+    ) {
+        let route = &self.routes.to(leaf)[class.index()];
+        let Sizes { count, each, last } = sizes;
+        let train = Train { flow, route, size: each, last, count: count as usize };
+        self.policies[self.serves[class.index()]].source_ports(train, now, ports);
     }
 
     /// Returns the policy of a class.

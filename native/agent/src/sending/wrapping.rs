@@ -3,7 +3,7 @@
 use crate::class::TrafficClass;
 use crate::departure::{microseconds, Content, Departure, Outer};
 use crate::packet::{Packet, Sizes};
-use crate::paths::{Departed, Steering, Train};
+use crate::paths::{Departed, Steering};
 use crate::peers::Peer;
 use crate::priority::Priorities;
 use crate::route::FlowRef;
@@ -65,10 +65,7 @@ impl<P> Wrapping<P> {
         now: Seconds,
         ports: &mut Vec<u16>,
     ) {
-        let route = self.steering.routes.to(peer.known.leaf)[subject.class.index()].clone();
-        let Sizes { count, each, last } = sizes;
-        let train = Train { flow: subject.flow, route: &route, size: each, last, count: count as usize };
-        self.steering.policy(subject.class).source_ports(train, now, ports);
+        self.steering.source_ports((peer.known.leaf, subject.class, subject.flow), sizes, now, ports);
     }
 
     /// Has datagrams leave, as many as there are ports; remembers them by what the peer will report.

@@ -28,6 +28,8 @@ pub struct Asking {
     pub policy: AdmissionPolicy,
     /// Of the control channel, each way.
     pub delay: Time,
+    /// Which part of its messages is lost, each way: 0 to below 1.
+    pub loss: f64,
 }
 
 /// What the ends of all connections agree on when they open.
@@ -199,7 +201,7 @@ impl Simulation {
         }
         let Some(flow) = self.flows.get(place) else { return };
         let (source, destination) = (flow.demand.source, flow.demand.destination);
-        let answer = crate::outgoing::opened(flow, place, self.now, &self.config.lengths);
+        let answer = crate::outgoing::opened(flow, place, self.now, &self.config);
         let Some(mut answer) = self.inside_of(destination, &answer) else { return };
         let Some(overlay) = &mut self.overlay else { return };
         let (to, now) = (overlay.places[destination as usize], overlay.seconds(self.now));

@@ -1,12 +1,14 @@
-//! The channel between agents and a controller that is outside: each message takes the same time, none is lost.
+//! The channel between agents and a controller that is outside: each message takes the same time, or is lost.
 
 use std::collections::VecDeque;
 
 use agent::admission::{AdmissionCounts, Decision, Destination, Message};
 use agent::Seconds;
 
+use super::admission::Asking;
 use super::crossing::{AGENT, CHANNEL};
 use crate::events::Kind;
+use crate::random::{Purpose, Stream};
 use crate::simulation::Simulation;
 use crate::time::{Time, NEVER};
 use crate::Error;
@@ -17,6 +19,9 @@ pub type Asked = (u32, Message<Destination>);
 /// Messages on their way, in order.
 pub struct Channel {
     delay: Time,
+    /// Which part of the messages is lost, and what draws which.
+    loss: f64,
+    draws: Stream,
     asked: VecDeque<(Time, Asked)>,
     decided: VecDeque<(Time, u32, Decision)>,
     /// What the controller has to read.
@@ -28,16 +33,22 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Return a channel on which a message takes `delay` each way.
-    pub fn new(delay: Time) -> Channel {
+    /// Return a channel on which messages take as long, and are lost as often, as `asking` says.
+    pub fn new(asking: &Asking, seed: u64) -> Channel {
         Channel {
-            delay,
+            delay: asking.delay,
+            loss: asking.loss,
+            draws: Stream::new(seed, Purpose::Control),
             asked: VecDeque::new(),
             decided: VecDeque::new(),
             arrived: Vec::new(),
             wake: NEVER,
             timer: NEVER,
         }
+    }
+
+    fn loses(&mut self) -> bool {
+        self.loss > 0.0 && self.draws.unit() < self.loss
     }
 
     fn deadline(&self) -> Time {
@@ -62,7 +73,8 @@ impl Simulation {
             return Err(Error(format!("a decision is for host {host}, there are {}", self.topology.hosts())));
         }
         let now = self.now;
-        if let Some(channel) = self.channel() {
+        let Some(channel) = self.channel() else { return Ok(()) };
+        if !channel.loses() {
             channel.decided.push_back((now + channel.delay, host, decision));
             self.arm_channel();
         }
@@ -101,7 +113,8 @@ impl Simulation {
         let Some(overlay) = &mut self.overlay else { return };
         let Some(channel) = &mut overlay.channel else { return };
         let due = self.now + channel.delay;
-        let messages = overlay.hosts[host as usize].take_asked();
+        let mut messages = overlay.hosts[host as usize].take_asked();
+        messages.retain(|_| !channel.loses());
         channel.asked.extend(messages.into_iter().map(|message| (due, (host, message))));
         self.arm_channel();
     }

@@ -9,7 +9,7 @@ use super::{switching, Lingering, ModeEvent, Overlay, Record, Settings, SplitEve
 use crate::config::Config;
 use crate::events::Kind;
 use crate::flow::{Demand, Flow};
-use crate::packets::{Cargo, Handle, Marks, Packet, NO_FLOW, NO_PATH};
+use crate::packets::{Cargo, Frame, Handle, Marks, Packet, NO_FLOW, NO_PATH};
 use crate::queue::Discipline;
 use crate::recording::{PacketKind, Recorded};
 use crate::simulation::Simulation;
@@ -109,21 +109,21 @@ impl Simulation {
                 bytes: datagram.bytes,
                 priority: if by_rank { datagram.rank() } else { u32::from(datagram.priority) },
                 destination: datagram.to,
-                path: NO_PATH,
                 cargo: Cargo::Datagram,
                 marks: Marks { capable: datagram.ecn != 0, ..Marks::default() },
                 beyond: 0,
                 stamp: self.now,
                 blocks: Default::default(),
             };
-            let handle = self.launch(packet);
+            let frame = self.launch(packet);
+            let place = frame.handle as usize;
             self.totals.feedback.made += u64::from(flow == NO_FLOW);
             let Some(overlay) = &mut self.overlay else { return };
-            if overlay.inside.len() <= handle as usize {
-                overlay.inside.resize_with(handle as usize + 1, || None);
+            if overlay.inside.len() <= place {
+                overlay.inside.resize_with(place + 1, || None);
             }
-            overlay.inside[handle as usize] = Some(datagram);
-            self.offer(self.topology.first(host), handle);
+            overlay.inside[place] = Some(datagram);
+            self.offer(self.topology.first(host), frame);
         }
         if let Some(overlay) = &mut self.overlay {
             overlay.out = out;
@@ -165,12 +165,13 @@ impl Simulation {
     }
 
     /// Have the agent of its host take in a datagram that has arrived.
-    pub(crate) fn unwrap(&mut self, handle: Handle, packet: &Packet) {
+    pub(crate) fn unwrap(&mut self, frame: &Frame, packet: &Packet) {
         self.totals.feedback.delivered += u64::from(packet.flow == NO_FLOW);
         let Some(overlay) = &mut self.overlay else { return };
-        let Some(datagram) = overlay.inside.get_mut(handle as usize).and_then(Option::take) else { return };
+        let inside = overlay.inside.get_mut(frame.handle as usize);
+        let Some(datagram) = inside.and_then(Option::take) else { return };
         let (host, from) = (datagram.to, overlay.places[datagram.from as usize]);
-        let stamp = match packet.path {
+        let stamp = match frame.path {
             NO_PATH => 0,
             path => switching::stamp(&self.topology, datagram.from, host, path),
         };
@@ -223,11 +224,15 @@ impl Simulation {
     /// Put the agent's next timer into the heap, unless an earlier entry is there.
     pub(super) fn arm_agent(&mut self, host: u32) {
         let Some(overlay) = &mut self.overlay else { return };
-        let Some(deadline) = overlay.hosts[host as usize].deadline() else { return };
+        let agent = &overlay.hosts[host as usize];
+        let Some(deadline) = agent.deadline() else { return };
+        if agent.timer != NEVER && deadline >= agent.due {
+            return; // no earlier instant
+        }
         let instant = overlay.instant(deadline, self.now);
-        let timer = &mut overlay.hosts[host as usize].timer;
-        if instant < *timer {
-            *timer = instant;
+        let agent = &mut overlay.hosts[host as usize];
+        if instant < agent.timer {
+            (agent.timer, agent.due) = (instant, deadline);
             self.events.push(instant, Kind::Timer, AGENT | host);
         }
     }
@@ -298,7 +303,6 @@ impl Simulation {
         overlay.controller.passed(leaf, class, bytes, (now, self.now));
         let on = overlay.controller.is_on(leaf);
         let path = overlay.switching.path(datagram, on, paths, &self.topology);
-        self.packets.get_mut(handle).path = path;
         self.arm_controller();
         path
     }

@@ -44,8 +44,9 @@ pub struct Host {
     /// By host: those that it has spoken to.
     known: Vec<Option<PeerId>>,
     sweep_at: Seconds,
-    /// Its entry in the heap.
+    /// Its entry in the heap, and what of agents' time that is.
     pub timer: Time,
+    pub due: Seconds,
 }
 
 impl Host {
@@ -73,6 +74,7 @@ impl Host {
             known: vec![None; settings.addresses.len()],
             sweep_at: 1.0,
             timer: NEVER,
+            due: Seconds::INFINITY,
         }
     }
 

@@ -108,6 +108,10 @@ impl Settings {
                 self.lines.len()
             )));
         }
+        if let Some(loss) = self.admission.map(|asking| asking.loss).filter(|loss| !(0.0..1.0).contains(loss))
+        {
+            return Err(Error(format!("{loss} of all control messages are lost: give 0 to below 1")));
+        }
         if !(self.clock > 0.0 && self.clock.is_finite()) {
             return Err(Error(format!("agents' clocks go by {} s a second: give more than 0", self.clock)));
         }
@@ -171,7 +175,7 @@ impl Overlay {
             places,
             switching: Switching::new(settings.groups, seed),
             controller: Controller::new(settings.central, topology, settings.send.packet_time_s)?,
-            channel: settings.admission.map(|asking| Channel::new(asking.delay)),
+            channel: settings.admission.map(|asking| Channel::new(&asking, seed)),
             connection,
             records: vec![Record::default(); flows],
             lingering: VecDeque::new(),

@@ -2,25 +2,24 @@
 
 use std::collections::VecDeque;
 
-use super::Entry;
-use crate::packets::Handle;
+use crate::packets::Frame;
 
 #[derive(Clone, Debug, Default)]
 pub struct Fifo {
-    waiting: VecDeque<Entry>,
+    waiting: VecDeque<Frame>,
     bytes: u64,
 }
 
 impl Fifo {
-    pub fn add(&mut self, handle: Handle, bytes: u32) {
-        self.bytes += u64::from(bytes);
-        self.waiting.push_back(Entry { handle, bytes });
+    pub fn add(&mut self, frame: Frame) {
+        self.bytes += u64::from(frame.bytes);
+        self.waiting.push_back(frame);
     }
 
-    pub fn take(&mut self) -> Option<Entry> {
-        let entry = self.waiting.pop_front()?;
-        self.bytes -= u64::from(entry.bytes);
-        Some(entry)
+    pub fn take(&mut self) -> Option<Frame> {
+        let frame = self.waiting.pop_front()?;
+        self.bytes -= u64::from(frame.bytes);
+        Some(frame)
     }
 
     /// Return the bytes and packets that wait.

@@ -4,7 +4,7 @@ mod fifo;
 mod pfabric;
 mod strict;
 
-use crate::packets::{Handle, Packet};
+use crate::packets::{Frame, Handle, Packets};
 use crate::Error;
 
 pub use strict::LEVELS;
@@ -63,6 +63,8 @@ pub struct Buffer {
     pub limit: Limit,
     /// An arriving packet is marked if so many wait then, itself counted; 0: never.
     pub mark_from: u32,
+    /// Whether an arriving packet that cannot be marked is dropped where it would be (RFC 3168, Section 5).
+    pub drops_unmarkable: bool,
 }
 
 impl Buffer {
@@ -133,26 +135,31 @@ impl Queue {
         from > 0 && self.count + 1 >= from
     }
 
+    /// Return whether a packet that cannot be marked is dropped where it would be.
+    pub fn drops_unmarkable(&self) -> bool {
+        self.buffer.drops_unmarkable
+    }
+
     /// Add a packet. A packet that is dropped, this or another, no longer counts here.
-    pub fn add(&mut self, handle: Handle, packet: &Packet, room: Room) -> Admission {
-        let (bytes, count) = (self.bytes + u64::from(packet.bytes), self.count + 1);
+    pub fn add(&mut self, frame: Frame, packets: &Packets, room: Room) -> Admission {
+        let (bytes, count) = (self.bytes + u64::from(frame.bytes), self.count + 1);
         let level = match self.buffer.discipline {
-            Discipline::Queues(number) => packet.priority.min(u32::from(number.max(1)) - 1),
-            _ => packet.priority,
+            Discipline::Queues(number) => frame.level.min(number.max(1) - 1),
+            _ => frame.level,
         };
         let full = match (&self.waiting, self.buffer.discipline) {
             (Waiting::Strict(strict), Discipline::Queues(_)) => {
                 let (bytes, count) = strict.held(level);
-                let bytes = bytes + u64::from(packet.bytes);
-                self.buffer.limit.exceeded(bytes, count + 1) || room.exceeded(bytes, packet.bytes)
+                let bytes = bytes + u64::from(frame.bytes);
+                self.buffer.limit.exceeded(bytes, count + 1) || room.exceeded(bytes, frame.bytes)
             }
-            _ => self.buffer.limit.exceeded(bytes, count) || room.exceeded(bytes, packet.bytes),
+            _ => self.buffer.limit.exceeded(bytes, count) || room.exceeded(bytes, frame.bytes),
         };
         match &mut self.waiting {
             Waiting::Fifo(_) | Waiting::Strict(_) if full => return Admission::Refused,
-            Waiting::Fifo(fifo) => fifo.add(handle, packet.bytes),
-            Waiting::Strict(strict) => strict.add(handle, level, packet.bytes),
-            Waiting::PFabric(pfabric) => pfabric.add(handle, packet),
+            Waiting::Fifo(fifo) => fifo.add(frame),
+            Waiting::Strict(strict) => strict.add(frame, level),
+            Waiting::PFabric(pfabric) => pfabric.add(frame, packets.get(frame.handle)),
         }
         (self.bytes, self.count) = (bytes, count);
         match &mut self.waiting {
@@ -160,7 +167,7 @@ impl Queue {
                 let dropped = pfabric.drop_worst();
                 self.bytes -= u64::from(dropped.bytes);
                 self.count -= 1;
-                if dropped.handle == handle {
+                if dropped.handle == frame.handle {
                     Admission::Refused
                 } else {
                     Admission::Displaced(dropped.handle)
@@ -171,7 +178,7 @@ impl Queue {
     }
 
     /// Remove the packet that goes next.
-    pub fn take(&mut self) -> Option<Handle> {
+    pub fn take(&mut self) -> Option<Frame> {
         let taken = match &mut self.waiting {
             Waiting::Fifo(fifo) => fifo.take(),
             Waiting::Strict(strict) => strict.take(),
@@ -179,15 +186,8 @@ impl Queue {
         }?;
         self.bytes -= u64::from(taken.bytes);
         self.count -= 1;
-        Some(taken.handle)
+        Some(taken)
     }
-}
-
-/// A waiting packet's name and length.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    handle: Handle,
-    bytes: u32,
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! Strict priority: the lowest level that has a packet goes first.
 
 use super::fifo::Fifo;
-use super::Entry;
-use crate::packets::Handle;
+use crate::packets::Frame;
 
 /// Levels of a port; a packet of a higher priority number counts as the last level.
 pub const LEVELS: usize = 8;
@@ -16,21 +15,21 @@ pub struct Strict {
 
 impl Strict {
     /// Return the bytes and packets that wait at a level.
-    pub fn held(&self, level: u32) -> (u64, usize) {
-        self.levels[(level as usize).min(LEVELS - 1)].held()
+    pub fn held(&self, level: u8) -> (u64, usize) {
+        self.levels[usize::from(level).min(LEVELS - 1)].held()
     }
 
-    pub fn add(&mut self, handle: Handle, level: u32, bytes: u32) {
-        let level = (level as usize).min(LEVELS - 1);
-        self.levels[level].add(handle, bytes);
+    pub fn add(&mut self, frame: Frame, level: u8) {
+        let level = usize::from(level).min(LEVELS - 1);
+        self.levels[level].add(frame);
         self.used |= 1 << level;
     }
 
-    pub fn take(&mut self) -> Option<Entry> {
+    pub fn take(&mut self) -> Option<Frame> {
         while self.used != 0 {
             let level = self.used.trailing_zeros() as usize;
-            if let Some(entry) = self.levels[level].take() {
-                return Some(entry);
+            if let Some(frame) = self.levels[level].take() {
+                return Some(frame);
             }
             self.used &= self.used - 1;
         }

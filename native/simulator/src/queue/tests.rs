@@ -1,5 +1,5 @@
 use super::*;
-use crate::packets::{Cargo, Marks, NO_PATH};
+use crate::packets::{Cargo, Handle, Marks, Packet};
 
 fn packet(flow: u32, priority: u32, bytes: u32) -> Packet {
     Packet {
@@ -8,7 +8,6 @@ fn packet(flow: u32, priority: u32, bytes: u32) -> Packet {
         bytes,
         priority,
         destination: 0,
-        path: NO_PATH,
         cargo: Cargo::Data,
         marks: Marks::default(),
         beyond: 0,
@@ -17,76 +16,101 @@ fn packet(flow: u32, priority: u32, bytes: u32) -> Packet {
     }
 }
 
-fn queue(discipline: Discipline, limit: Limit) -> Queue {
-    Queue::new(Buffer { discipline, limit, mark_from: 0 })
+/// A queue and the packets that have come to it, the first of which is 0.
+struct Tried {
+    queue: Queue,
+    packets: Packets,
 }
 
-fn all(queue: &mut Queue) -> Vec<Handle> {
-    std::iter::from_fn(|| queue.take()).collect()
+impl Tried {
+    fn add(&mut self, packet: Packet) -> Admission {
+        let frame = Frame::new(self.packets.add(packet), &packet);
+        self.queue.add(frame, &self.packets, Room::ENDLESS)
+    }
+
+    fn take(&mut self) -> Option<Handle> {
+        self.queue.take().map(|frame| frame.handle)
+    }
+
+    fn all(&mut self) -> Vec<Handle> {
+        std::iter::from_fn(|| self.take()).collect()
+    }
+
+    fn held(&self) -> (usize, u64) {
+        (self.queue.len(), self.queue.bytes())
+    }
+}
+
+fn queue(discipline: Discipline, limit: Limit) -> Tried {
+    marking(discipline, limit, 0)
+}
+
+fn marking(discipline: Discipline, limit: Limit, mark_from: u32) -> Tried {
+    Tried {
+        queue: Queue::new(Buffer { discipline, limit, mark_from, drops_unmarkable: false }),
+        packets: Packets::default(),
+    }
 }
 
 #[test]
 fn fifo_refuses_what_does_not_fit() {
     let mut queue = queue(Discipline::Fifo, Limit::Bytes(3000));
-    assert_eq!(queue.add(0, &packet(0, 0, 1500), Room::ENDLESS), Admission::Kept);
-    assert_eq!(queue.add(1, &packet(0, 0, 1500), Room::ENDLESS), Admission::Kept);
-    assert_eq!(queue.add(2, &packet(0, 0, 40), Room::ENDLESS), Admission::Refused);
-    assert_eq!((queue.len(), queue.bytes()), (2, 3000));
-    assert_eq!(all(&mut queue), [0, 1]);
-    assert_eq!((queue.len(), queue.bytes()), (0, 0));
+    assert_eq!(queue.add(packet(0, 0, 1500)), Admission::Kept);
+    assert_eq!(queue.add(packet(0, 0, 1500)), Admission::Kept);
+    assert_eq!(queue.add(packet(0, 0, 40)), Admission::Refused);
+    assert_eq!(queue.held(), (2, 3000));
+    assert_eq!(queue.all(), [0, 1]);
+    assert_eq!(queue.held(), (0, 0));
 }
 
 #[test]
 fn packets_are_counted_where_the_limit_is_in_packets() {
     let mut queue = queue(Discipline::Fifo, Limit::Packets(2));
-    assert_eq!(queue.add(0, &packet(0, 0, 9000), Room::ENDLESS), Admission::Kept);
-    assert_eq!(queue.add(1, &packet(0, 0, 40), Room::ENDLESS), Admission::Kept);
-    assert_eq!(queue.add(2, &packet(0, 0, 40), Room::ENDLESS), Admission::Refused);
+    assert_eq!(queue.add(packet(0, 0, 9000)), Admission::Kept);
+    assert_eq!(queue.add(packet(0, 0, 40)), Admission::Kept);
+    assert_eq!(queue.add(packet(0, 0, 40)), Admission::Refused);
 }
 
 #[test]
 fn strict_serves_the_lowest_level_first() {
     let mut queue = queue(Discipline::Strict, Limit::Endless);
-    for (handle, level) in [7, 0, 3, 0, 99, 3].into_iter().enumerate() {
-        queue.add(handle as Handle, &packet(0, level, 100), Room::ENDLESS);
+    for level in [7, 0, 3, 0, 99, 3] {
+        queue.add(packet(0, level, 100));
     }
     assert_eq!(queue.take(), Some(1));
-    queue.add(6, &packet(0, 0, 100), Room::ENDLESS);
-    assert_eq!(all(&mut queue), [3, 6, 2, 5, 0, 4]);
+    queue.add(packet(0, 0, 100));
+    assert_eq!(queue.all(), [3, 6, 2, 5, 0, 4]);
 }
 
 #[test]
 fn pfabric_sends_the_best_flows_earliest_packet() {
     let mut queue = queue(Discipline::PFabric, Limit::Endless);
     // Flow 1's second packet has the best priority; its first leaves before it.
-    for (handle, (flow, priority)) in [(2, 5), (1, 9), (2, 4), (1, 3), (2, 3)].into_iter().enumerate() {
-        queue.add(handle as Handle, &packet(flow, priority, 1500), Room::ENDLESS);
+    for (flow, priority) in [(2, 5), (1, 9), (2, 4), (1, 3), (2, 3)] {
+        queue.add(packet(flow, priority, 1500));
     }
-    assert_eq!(all(&mut queue), [1, 3, 0, 2, 4]);
+    assert_eq!(queue.all(), [1, 3, 0, 2, 4]);
 }
 
 #[test]
 fn pfabric_drops_the_worst_and_the_last_of_equals() {
     let mut queue = queue(Discipline::PFabric, Limit::Bytes(4500));
-    for (handle, priority) in [5, 8, 8].into_iter().enumerate() {
-        assert_eq!(
-            queue.add(handle as Handle, &packet(handle as u32, priority, 1500), Room::ENDLESS),
-            Admission::Kept
-        );
+    for (flow, priority) in [(0, 5), (1, 8), (2, 8)] {
+        assert_eq!(queue.add(packet(flow, priority, 1500)), Admission::Kept);
     }
-    assert_eq!(queue.add(3, &packet(3, 1, 1500), Room::ENDLESS), Admission::Displaced(2));
-    assert_eq!(queue.add(4, &packet(4, 8, 1500), Room::ENDLESS), Admission::Refused);
-    assert_eq!(queue.bytes(), 4500);
-    assert_eq!(all(&mut queue), [3, 0, 1]);
+    assert_eq!(queue.add(packet(3, 1, 1500)), Admission::Displaced(2));
+    assert_eq!(queue.add(packet(4, 8, 1500)), Admission::Refused);
+    assert_eq!(queue.held(), (3, 4500));
+    assert_eq!(queue.all(), [3, 0, 1]);
 }
 
 #[test]
 fn arriving_packets_are_marked_from_the_threshold_on() {
-    let mut queue = Queue::new(Buffer { discipline: Discipline::Fifo, limit: Limit::Endless, mark_from: 3 });
+    let mut queue = marking(Discipline::Fifo, Limit::Endless, 3);
     let marked: Vec<bool> = (0..4)
-        .map(|handle| {
-            let marks = queue.marks();
-            queue.add(handle, &packet(0, 0, 1500), Room::ENDLESS);
+        .map(|_| {
+            let marks = queue.queue.marks();
+            queue.add(packet(0, 0, 1500));
             marks
         })
         .collect();
@@ -95,7 +119,8 @@ fn arriving_packets_are_marked_from_the_threshold_on() {
 
 #[test]
 fn a_buffer_smaller_than_a_packet_is_an_error() {
-    let buffer = |limit| Buffer { discipline: Discipline::Fifo, limit, mark_from: 0 };
+    let buffer =
+        |limit| Buffer { discipline: Discipline::Fifo, limit, mark_from: 0, drops_unmarkable: false };
     assert!(buffer(Limit::Bytes(1499)).check(1500).is_err());
     assert!(buffer(Limit::Packets(0)).check(1500).is_err());
     assert!(buffer(Limit::Bytes(1500)).check(1500).is_ok());

@@ -70,6 +70,11 @@ impl Transport {
     pub fn takes_marks(&self) -> bool {
         matches!(self, Transport::Tcp(of) if of.marks)
     }
+
+    /// Return whether its packets without data may be marked.
+    pub fn marks_acknowledgements(&self) -> bool {
+        matches!(self, Transport::Tcp(of) if of.marks && of.mark_acknowledgements)
+    }
 }
 
 /// Data, or a beginning, as its receiver gets it.

@@ -29,7 +29,12 @@ pub fn window(shape: Shape, balancing: Balancing) -> Config {
     Config {
         shape,
         changes: Vec::new(),
-        buffer: Buffer { discipline: Discipline::Fifo, limit: Limit::Endless, mark_from: 0 },
+        buffer: Buffer {
+            discipline: Discipline::Fifo,
+            limit: Limit::Endless,
+            mark_from: 0,
+            drops_unmarkable: false,
+        },
         lengths: Lengths { payload: 1460, header: 40, acknowledgement: 40 },
         transport: Transport::Fixed { window: 12 },
         balancing,

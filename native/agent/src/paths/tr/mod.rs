@@ -82,6 +82,12 @@ pub struct Tr {
     step_s: Seconds,
     paths: Vec<Path>,
     places: NumberMap<PathId, usize>,
+    /// By place: which path it is, and whether it is among `speaking`.
+    ids: Vec<(PathId, bool)>,
+    /// Places of paths whose delay may be above 0: all others have none to share.
+    speaking: Vec<usize>,
+    /// Places of paths of which other agents said something.
+    heard: Vec<usize>,
     ways: NumberMap<RouteId, Ways>,
     flows: NumberMap<i64, Sent>,
     short: ShortFlows,
@@ -105,6 +111,9 @@ impl Tr {
             step_s: STEP_PACKET_TIMES * packet_time_s,
             paths: Vec::new(),
             places: NumberMap::default(),
+            ids: Vec::new(),
+            speaking: Vec::new(),
+            heard: Vec::new(),
             ways: NumberMap::default(),
             flows: NumberMap::default(),
             short: ShortFlows::default(),
@@ -183,10 +192,19 @@ impl Tr {
     }
 
     fn place(&mut self, leaf: LeafId, label: u16) -> usize {
-        *self.places.entry(PathId { leaf, stamp: stamp_of_label(label) }).or_insert_with(|| {
+        let id = PathId { leaf, stamp: stamp_of_label(label) };
+        *self.places.entry(id).or_insert_with(|| {
             self.paths.push(Path::default());
+            self.ids.push((id, false));
             self.paths.len() - 1
         })
+    }
+
+    /// Takes in that a path's delay may be above 0 from now on.
+    fn speaks(&mut self, place: usize) {
+        if !std::mem::replace(&mut self.ids[place].1, true) {
+            self.speaking.push(place);
+        }
     }
 
     /// Takes in that so many packets of a flow, of so many bytes together, leave.
@@ -195,6 +213,7 @@ impl Tr {
         if flow < 0 {
             return; // our feedback is not reported, and needs no order
         }
+        self.speaks(way.path);
         let path = &mut self.paths[way.path];
         path.put(bytes as f64 * self.byte_s, now);
         let arrives = now + path.expected(now) + 4.0 * path.deviation() + self.packet_time_s;
@@ -260,6 +279,7 @@ impl PathPolicy for Tr {
         self.measure(now - report.sent, now - report.sent - report.delay_s);
         let path = self.place(report.leaf, label_of(report.stamp));
         self.paths[path].measured(report.delay_s, report.sent);
+        self.speaks(path);
         let Some(sent) = self.flows.get_mut(&report.flow) else { return };
         if report.sent == sent.last {
             sent.pending -= 1;
@@ -278,12 +298,16 @@ impl PathPolicy for Tr {
         self.short.expire(now, self.rtt);
         let ages = self.ages();
         let mut delays_s = BTreeMap::new();
-        for (&id, &place) in &self.places {
-            let steps = (self.paths[place].late(now, ages) / self.step_s).trunc();
-            if steps != 0.0 {
-                delays_s.insert(id, steps * self.step_s);
+        let (paths, ids, step_s) = (&mut self.paths, &mut self.ids, self.step_s);
+        self.speaking.retain(|&place| {
+            let late = paths[place].late(now, ages);
+            if late >= step_s {
+                delays_s.insert(ids[place].0, (late / step_s).trunc() * step_s);
+                return true;
             }
-        }
+            ids[place].1 = !paths[place].is_silent(now, ages);
+            ids[place].1
+        });
         let short_flows =
             self.short.by_label().map(|(label, count)| (stamp_of_label(label), count)).collect();
         Some(Load { short_flows, delays_s })
@@ -291,12 +315,13 @@ impl PathPolicy for Tr {
 
     fn set_load(&mut self, load: &Load, now: Seconds) {
         self.others = load.short_flows.iter().map(|(&stamp, &count)| (label_of(stamp), count)).collect();
-        for path in &mut self.paths {
-            path.clear_others();
+        for place in self.heard.drain(..) {
+            self.paths[place].clear_others();
         }
         for (id, &delay) in &load.delays_s {
             let place = self.place(id.leaf, label_of(id.stamp));
             self.paths[place].set_others(delay, now);
+            self.heard.push(place);
         }
     }
 }
@@ -313,3 +338,6 @@ fn mixed(flow_hash: u32, label: u16) -> u64 {
     let spread = u64::from(flow_hash) ^ (u64::from(label) * 0x9E37_79B1);
     spread.wrapping_mul(0x85EB_CA6B) >> 7 & 0xFFFF
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,6 +73,12 @@ impl Path {
         late
     }
 
+    /// Returns whether `late` returns 0 until something is put or measured here: nothing is unreported, and the newest delay
+    /// is none or too old.
+    pub fn is_silent(&self, now: Seconds, ages: Ages) -> bool {
+        self.own.is_empty() && (self.delay <= 0.0 || now - self.sent - self.delay > ages.full)
+    }
+
     /// Returns the TNL to compare paths by: a queue that was long a moment ago is taken to be so still.
     pub fn rank(&mut self, now: Seconds, ages: Ages) -> Seconds {
         self.reckon();

@@ -47,6 +47,8 @@ pub struct Settings {
     pub undo: bool,
     /// Whether growing round trips end slow start.
     pub hystart: bool,
+    /// Acknowledgements and a connection's beginning may be marked, too. Marks of these are not echoed.
+    pub mark_acknowledgements: bool,
 }
 
 impl Settings {

@@ -21,6 +21,7 @@ fn settings(sack: bool, rack: bool) -> Settings {
         opening: false,
         undo: false,
         hystart: false,
+        mark_acknowledgements: false,
     }
 }
 

@@ -7,18 +7,14 @@ packet. Both spare most of the per-packet cost of the host's TCP. Header: virtio
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-import capstan_native
-
-from host_agent.checksum import checksum, pseudo_header_sum
-from host_agent.inner_packet import TCP, UDP, InnerPacket, PacketError, look
+from host_agent.checksum import checksum
+from host_agent.inner_packet import TCP, UDP, PacketError
 
 VNET_HEADER: Final = struct.Struct("=BBHHHH")
 NEEDS_CHECKSUM: Final = 1
 GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_ECN = 0, 1, 4, 0x80
-_PLAIN: Final = bytes(VNET_HEADER.size)
 
 
 class Read(NamedTuple):
@@ -49,7 +45,7 @@ def read(data: bytes) -> Read:
 
 
 def _known_checksum(packet: bytes) -> bool:
-    """Return whether `written` will know of the checksum that the kernel left unfinished."""
+    """Return whether `write_packets` will know of the checksum that the kernel left unfinished."""
     if len(packet) >= 40 and packet[0] >> 4 == 6:
         return packet[6] in (TCP, UDP)
     return len(packet) >= 20 and packet[9] in (TCP, UDP) and not (packet[6] & 0x3F or packet[7])
@@ -66,30 +62,3 @@ def finished(packet: bytes, start: int, offset: int) -> bytes:
         )
     value = checksum(packet[start:]) or 0xFFFF
     return packet[:position] + value.to_bytes(2, "big") + packet[position + 2 :]
-
-
-def written(packet: bytes, seen: InnerPacket) -> bytes:
-    """Return header and packet for the device, for a packet whose checksum the datagram's CRC has made
-    needless.
-    """
-    offset = {TCP: 16, UDP: 6}.get(seen.protocol)
-    if offset is None or seen.flow[-4:] == b"\0\0\0\0":
-        return _PLAIN + packet
-    transport = seen.transport
-    data = bytearray(packet)
-    struct.pack_into("!H", data, transport + offset, pseudo_header_sum(seen, len(packet) - transport))
-    return VNET_HEADER.pack(NEEDS_CHECKSUM, GSO_NONE, 0, 0, transport, offset) + data
-
-
-def write_of(packet: bytes) -> bytes:
-    """Return header and packet for the device, for a sound packet by itself."""
-    return written(packet, look(packet))
-
-
-def write(fd: int, packets: Sequence[bytes]) -> int:
-    """Give the device sound packets (`inner_packet.look` accepts them), without a copy.
-
-    Consecutive TCP segments of a flow become one write; the order within flows is kept, and what a merger would lose is
-    equal in all of its segments. Returns how many writes the kernel refused.
-    """
-    return capstan_native.write_packets(fd, packets, write_of)

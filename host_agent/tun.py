@@ -162,7 +162,7 @@ class Tun:
     def write(self, packets: Sequence[bytes]) -> int:
         """Give sound packets to the host. Returns how many writes the kernel refused."""
         if self.super_packets:
-            return offload.write(self.fd, packets)
+            return capstan_native.write_packets(self.fd, packets)
         refused = 0
         for data in (complete(packet, look(packet)) for packet in packets):
             try:

@@ -1,6 +1,6 @@
 """The moving of datagrams and packets. Nothing here waits, and what the kernel has no room for is counted."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from host_agent.inner_packet import InnerPacket, PacketError
 
@@ -28,11 +28,11 @@ def send_datagrams(fd: int, source: bytes, datagrams: Sequence[tuple[str, int, i
     Returns how many were sent: what finds no room is not.
     """
 
-def write_packets(fd: int, packets: Sequence[bytes], other: Callable[[bytes], bytes]) -> int:
-    """Write packets to a TUN device with IFF_VNET_HDR: consecutive TCP segments of a flow become one super-packet.
+def write_packets(fd: int, packets: Sequence[bytes]) -> int:
+    """Write sound packets to a TUN device with IFF_VNET_HDR. Returns how many writes the kernel refused.
 
-    *packets* are sound; *other* makes the write of one that is neither IPv4 without options nor TCP over IPv6. Returns
-    how many writes the kernel refused.
+    Consecutive TCP segments of a flow become one super-packet; the order within flows is kept, and what a merger would
+    lose is equal in all of its segments.
     """
 
 def look_at(packet: bytes, seen: type[InnerPacket], error: type[PacketError]) -> InnerPacket:

@@ -8,7 +8,11 @@ use std::net::Ipv4Addr;
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex};
 
-use datapath::coalesce::{self, Write};
+use agent::host::Bytes;
+use datapath::checksum::{field_of, pseudo_header_sum};
+use datapath::coalesce::{coalesce, Write, VNET_BYTES};
+use datapath::header::HEADER_BYTES;
+use datapath::inner::look;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -18,8 +22,14 @@ use crate::texts::{text_of, Texts};
 
 /// Messages of one call of the kernel.
 pub const MOST: usize = 64;
-pub const OUTER_BYTES: usize = 28;
+/// Messages for which a call's tables are small enough to be cleared each time.
+pub const FEW: usize = 8;
+const OUTER_BYTES: usize = 28;
+const FRONT_BYTES: usize = OUTER_BYTES + HEADER_BYTES;
 const OUTER_TTL: u8 = 64;
+/// Pieces of one write.
+const MOST_PIECES: usize = 1024;
+const NEEDS_CHECKSUM: u8 = 1;
 
 #[pyclass]
 pub struct DatagramReceiver {
@@ -40,23 +50,30 @@ impl DatagramReceiver {
     /// What waits at a socket, one by one: data, source address, source port, TOS.
     fn datagrams<'py>(&mut self, py: Python<'py>, fd: RawFd) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let mut inbox = inbox::open(&self.inbox);
-        inbox.fetch(fd)?;
+        inbox.fetch(fd, true)?;
         let texts = &mut self.texts;
-        let tuple = |(came, data): (Came, &[u8])| {
-            (PyBytes::new(py, data), text_of(py, texts, came.address), came.port, came.tos).into_pyobject(py)
+        let tuple = |(came, data): (Came, Bytes)| {
+            (PyBytes::new(py, &data), text_of(py, texts, came.address), came.port, came.tos).into_pyobject(py)
         };
         inbox.take().map(tuple).collect()
     }
 }
 
+/// A datagram that leaves.
+pub struct Leaving<'a> {
+    pub address: [u8; 4],
+    /// Source and destination.
+    pub ports: (u16, u16),
+    pub tos: u8,
+    /// Its first bytes, HEADER_BYTES at most.
+    pub head: &'a [u8],
+    pub body: &'a [u8],
+}
+
 /// IPv4 and UDP headers; the kernel fills in the IPv4 checksum, UDP has none, for the datagram has its CRC.
-pub fn outer(
-    source: [u8; 4],
-    address: [u8; 4],
-    ports: (u16, u16),
-    tos: u8,
-    data_bytes: usize,
-) -> [u8; OUTER_BYTES] {
+fn outer(source: [u8; 4], leaving: &Leaving<'_>) -> [u8; OUTER_BYTES] {
+    let Leaving { address, ports, tos, .. } = *leaving;
+    let data_bytes = leaving.head.len() + leaving.body.len();
     let mut head = [0u8; OUTER_BYTES];
     head[..2].copy_from_slice(&[0x45, tos]);
     head[2..4].copy_from_slice(&((OUTER_BYTES + data_bytes) as u16).to_be_bytes());
@@ -71,54 +88,59 @@ pub fn outer(
     head
 }
 
-#[pyfunction]
-fn send_datagrams(fd: RawFd, source: [u8; 4], datagrams: Vec<Bound<'_, PyTuple>>) -> PyResult<usize> {
-    let mut sent = 0;
-    for some in datagrams.chunks(MOST) {
-        sent += send_some(fd, source, some)?;
-    }
-    Ok(sent)
+/// How many of the datagrams found room.
+pub fn send<'a, T>(
+    fd: RawFd,
+    source: [u8; 4],
+    datagrams: &'a [T],
+    leaving: impl Fn(&'a T) -> Leaving<'a>,
+) -> usize {
+    let some = |some: &'a [T]| match some.len() {
+        1 => send_some::<1, T>(fd, source, some, &leaving),
+        2..=FEW => send_some::<FEW, T>(fd, source, some, &leaving),
+        _ => send_some::<MOST, T>(fd, source, some, &leaving),
+    };
+    datagrams.chunks(MOST).map(some).sum()
 }
 
-fn send_some(fd: RawFd, source: [u8; 4], datagrams: &[Bound<'_, PyTuple>]) -> PyResult<usize> {
+fn send_some<'a, const N: usize, T>(
+    fd: RawFd,
+    source: [u8; 4],
+    datagrams: &'a [T],
+    leaving: &impl Fn(&'a T) -> Leaving<'a>,
+) -> usize {
     // SAFETY: all of these are plain data, for which zeros are valid.
-    let (mut names, mut messages, mut iovecs): (
-        [libc::sockaddr_in; MOST],
-        [libc::mmsghdr; MOST],
-        [[libc::iovec; 2]; MOST],
+    let (mut names, mut messages, mut pieces): (
+        [libc::sockaddr_in; N],
+        [libc::mmsghdr; N],
+        [[libc::iovec; 2]; N],
     ) = unsafe { (mem::zeroed(), mem::zeroed(), mem::zeroed()) };
-    let mut heads = [[0u8; OUTER_BYTES]; MOST];
-    let mut bodies: Vec<Bound<'_, PyBytes>> = Vec::with_capacity(datagrams.len());
+    let mut fronts = [[0u8; FRONT_BYTES]; N];
     for (index, datagram) in datagrams.iter().enumerate() {
-        let (address, source_port, destination_port, tos, data): (String, u16, u16, u8, Bound<'_, PyBytes>) =
-            datagram.extract()?;
-        let address: Ipv4Addr =
-            address.parse().map_err(|_| PyValueError::new_err(format!("{address:?} is no IPv4 address")))?;
-        let length = data.as_bytes().len();
-        if length > 65535 - OUTER_BYTES {
-            return Err(PyValueError::new_err(format!("{length} B do not fit a datagram")));
-        }
-        heads[index] = outer(source, address.octets(), (source_port, destination_port), tos, length);
+        let datagram = leaving(datagram);
+        let front = &mut fronts[index][..OUTER_BYTES + datagram.head.len()];
+        front[..OUTER_BYTES].copy_from_slice(&outer(source, &datagram));
+        front[OUTER_BYTES..].copy_from_slice(datagram.head);
         names[index].sin_family = libc::AF_INET as u16;
-        names[index].sin_addr.s_addr = u32::from_ne_bytes(address.octets());
-        iovecs[index] = [
-            libc::iovec { iov_base: heads[index].as_mut_ptr().cast(), iov_len: OUTER_BYTES },
-            libc::iovec { iov_base: data.as_bytes().as_ptr().cast_mut().cast(), iov_len: length },
-        ];
+        names[index].sin_addr.s_addr = u32::from_ne_bytes(datagram.address);
+        names[index].sin_port = datagram.ports.1.to_be(); // which a raw socket does not look at
+        pieces[index] = [piece(front), piece(datagram.body)];
         let header = &mut messages[index].msg_hdr;
         header.msg_name = (&raw mut names[index]).cast();
         header.msg_namelen = mem::size_of::<libc::sockaddr_in>() as u32;
-        header.msg_iov = iovecs[index].as_mut_ptr();
+        header.msg_iov = pieces[index].as_mut_ptr();
         header.msg_iovlen = 2;
-        bodies.push(data);
     }
-    let sent = send_messages(fd, &mut messages[..datagrams.len()]);
-    drop(bodies);
-    Ok(sent)
+    send_messages(fd, &mut messages[..datagrams.len()])
+}
+
+/// What the kernel only reads.
+fn piece(bytes: &[u8]) -> libc::iovec {
+    libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
 }
 
 /// How many of the messages were sent. They point to what lives until after the call.
-pub fn send_messages(fd: RawFd, messages: &mut [libc::mmsghdr]) -> usize {
+fn send_messages(fd: RawFd, messages: &mut [libc::mmsghdr]) -> usize {
     let (mut at, mut sent) = (0, 0);
     while at < messages.len() {
         let (rest, count) = (messages[at..].as_mut_ptr(), messages.len() - at);
@@ -139,38 +161,77 @@ pub fn send_messages(fd: RawFd, messages: &mut [libc::mmsghdr]) -> usize {
 }
 
 #[pyfunction]
-fn write_packets(fd: RawFd, packets: Vec<Bound<'_, PyBytes>>, other: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let slices: Vec<&[u8]> = packets.iter().map(|packet| packet.as_bytes()).collect();
-    let mut refused = 0;
-    for write in coalesce::coalesce(&slices) {
-        let mut iovecs = Vec::with_capacity(50);
-        let piece =
-            |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-        // SAFETY (all): writev reads what the iovecs point to, which lives until after the call.
-        let done = match write {
-            Write::Packets { front, parts } => {
-                iovecs.push(piece(&front));
-                iovecs.extend(parts.iter().map(|&(index, offset)| piece(&slices[index][offset..])));
-                if iovecs.len() > 1024 {
-                    // more pieces than one call takes: many tiny segments
-                    let whole: Vec<u8> = parts.iter().fold(front, |mut whole, &(index, offset)| {
-                        whole.extend_from_slice(&slices[index][offset..]);
-                        whole
-                    });
-                    unsafe { libc::write(fd, whole.as_ptr().cast(), whole.len()) }
-                } else {
-                    unsafe { libc::writev(fd, iovecs.as_ptr(), iovecs.len() as i32) }
-                }
-            }
-            Write::Other(index) => {
-                let whole = other.call1((&packets[index],))?.cast_into::<PyBytes>()?;
-                let whole = whole.as_bytes();
-                unsafe { libc::write(fd, whole.as_ptr().cast(), whole.len()) }
-            }
-        };
-        refused += usize::from(done < 0);
+fn send_datagrams(fd: RawFd, source: [u8; 4], datagrams: Vec<Bound<'_, PyTuple>>) -> PyResult<usize> {
+    let datagrams: Vec<(Ipv4Addr, u16, u16, u8, Bound<'_, PyBytes>)> =
+        datagrams.iter().map(read_datagram).collect::<PyResult<_>>()?;
+    Ok(send(fd, source, &datagrams, |(address, source_port, destination_port, tos, data)| Leaving {
+        address: address.octets(),
+        ports: (*source_port, *destination_port),
+        tos: *tos,
+        head: &[],
+        body: data.as_bytes(),
+    }))
+}
+
+fn read_datagram<'py>(
+    datagram: &Bound<'py, PyTuple>,
+) -> PyResult<(Ipv4Addr, u16, u16, u8, Bound<'py, PyBytes>)> {
+    let (address, source_port, destination_port, tos, data): (String, _, _, _, Bound<'py, PyBytes>) =
+        datagram.extract()?;
+    let address =
+        address.parse().map_err(|_| PyValueError::new_err(format!("{address:?} is no IPv4 address")))?;
+    let length = data.as_bytes().len();
+    if length > 65535 - OUTER_BYTES {
+        return Err(PyValueError::new_err(format!("{length} B do not fit a datagram")));
     }
-    Ok(refused)
+    Ok((address, source_port, destination_port, tos, data))
+}
+
+#[pyfunction]
+fn write_packets(fd: RawFd, packets: Vec<Bound<'_, PyBytes>>) -> usize {
+    let slices: Vec<&[u8]> = packets.iter().map(|packet| packet.as_bytes()).collect();
+    deliver(fd, &slices)
+}
+
+/// Give sound packets to a TUN device with IFF_VNET_HDR. How many writes the kernel refused.
+pub fn deliver(fd: RawFd, packets: &[&[u8]]) -> usize {
+    let mut refused = 0;
+    let mut pieces: Vec<libc::iovec> = Vec::with_capacity(packets.len() + 1);
+    for write in coalesce(packets) {
+        let (front, parts) = match write {
+            Write::Packets { front, parts } => (front, parts),
+            Write::Other(index) => (whole(packets[index]), Vec::new()),
+        };
+        pieces.clear();
+        pieces.push(piece(&front));
+        let parts = parts.iter().map(|&(index, offset)| &packets[index][offset..]);
+        let joined: Vec<u8>;
+        if parts.len() < MOST_PIECES {
+            pieces.extend(parts.map(piece));
+        } else {
+            joined = [&*front].into_iter().chain(parts).collect::<Vec<_>>().concat();
+            pieces[0] = piece(&joined);
+        }
+        // SAFETY: writev reads what the pieces point to, which lives until after the call.
+        refused += usize::from(unsafe { libc::writev(fd, pieces.as_ptr(), pieces.len() as i32) } < 0);
+    }
+    refused
+}
+
+/// Header and packet for the device, of a packet of a rare kind whose checksum the datagram's CRC has made needless.
+fn whole(packet: &[u8]) -> Vec<u8> {
+    let mut data = vec![0; VNET_BYTES];
+    data.extend_from_slice(packet);
+    let Ok(seen) = look(packet) else { return data };
+    let Some(field) = field_of(&seen) else { return data };
+    let transport = seen.transport;
+    data[0] = NEEDS_CHECKSUM;
+    data[6..8].copy_from_slice(&(transport as u16).to_ne_bytes());
+    data[8..10].copy_from_slice(&(field as u16).to_ne_bytes());
+    let sum = pseudo_header_sum(&seen.flow, packet.len() - transport);
+    let place = VNET_BYTES + transport + field;
+    data[place..place + 2].copy_from_slice(&sum.to_be_bytes());
+    data
 }
 
 /// Add all of this to the module.

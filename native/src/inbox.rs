@@ -3,9 +3,11 @@
 use std::io;
 use std::mem;
 use std::os::fd::RawFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::datapath::MOST;
+use agent::host::Bytes;
+
+use crate::datapath::{FEW, MOST};
 
 const CONTROL_BYTES: usize = 32;
 const TOS_AT: usize = 16;
@@ -26,7 +28,8 @@ pub struct Came {
 
 pub struct Inbox {
     width: usize,
-    data: Vec<u8>,
+    /// A datagram each. Packets are passed on in them, so one that is still held is replaced.
+    slots: Vec<Arc<Vec<u8>>>,
     came: Vec<Came>,
     /// Datagrams to ask for the next time: a lone one is passed on soonest if no more are asked for.
     ask: usize,
@@ -40,21 +43,23 @@ pub fn open<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Inbox {
     pub fn new(datagram_bytes: usize) -> Inbox {
         let width = (datagram_bytes + 1).next_multiple_of(64);
-        Inbox { width, data: vec![0; MOST * width], came: Vec::with_capacity(MOST), ask: 1 }
+        let slots = (0..MOST).map(|_| Arc::new(vec![0; width])).collect();
+        Inbox { width, slots, came: Vec::with_capacity(MOST), ask: 1 }
     }
 
-    /// Have what waits at a socket, unless there is something already.
-    pub fn fetch(&mut self, fd: RawFd) -> io::Result<()> {
+    /// Have what waits at a socket, unless there is something already. `busy`: something waited when we came to ask.
+    pub fn fetch(&mut self, fd: RawFd, busy: bool) -> io::Result<()> {
         if !self.came.is_empty() {
             return Ok(());
         }
         match self.ask {
-            1 => self.fetch_most::<1>(fd),
-            _ => self.fetch_most::<MOST>(fd),
+            1 => self.fetch_most::<1>(fd, busy),
+            2..=FEW => self.fetch_most::<FEW>(fd, busy),
+            _ => self.fetch_most::<MOST>(fd, busy),
         }
     }
 
-    fn fetch_most<const N: usize>(&mut self, fd: RawFd) -> io::Result<()> {
+    fn fetch_most<const N: usize>(&mut self, fd: RawFd, busy: bool) -> io::Result<()> {
         let most = self.ask.min(N);
         // SAFETY: all of these are plain data, for which zeros are valid.
         let (mut names, mut messages, mut iovecs): (
@@ -63,7 +68,11 @@ impl Inbox {
             [libc::iovec; N],
         ) = unsafe { (mem::zeroed(), mem::zeroed(), mem::zeroed()) };
         let mut controls = [Control([0; CONTROL_BYTES]); N];
-        for (index, slot) in self.data.chunks_exact_mut(self.width).take(most).enumerate() {
+        for (index, slot) in self.slots.iter_mut().take(most).enumerate() {
+            if Arc::get_mut(slot).is_none() {
+                *slot = Arc::new(vec![0; self.width]);
+            }
+            let slot = Arc::make_mut(slot);
             iovecs[index] = libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() };
             let header = &mut messages[index].msg_hdr;
             header.msg_name = (&raw mut names[index]).cast();
@@ -85,7 +94,11 @@ impl Inbox {
             };
         }
         let count = count as usize;
-        self.ask = if count == most { (most * 8).min(MOST) } else { count.max(1) };
+        self.ask = match count {
+            1 if most == 1 && !busy => 1,
+            _ if count == most => (most * FEW).min(MOST),
+            _ => count.max(1),
+        };
         for index in 0..count {
             let has_tos = messages[index].msg_hdr.msg_controllen > TOS_AT;
             self.came.push(Came {
@@ -98,9 +111,14 @@ impl Inbox {
         Ok(())
     }
 
-    /// All that is here, which is gone then.
-    pub fn take(&mut self) -> impl Iterator<Item = (Came, &[u8])> {
-        let data = self.data.chunks_exact(self.width);
-        self.came.drain(..).zip(data).map(|(came, slot)| (came, &slot[..came.length]))
+    /// All that is here, which is gone then. What is kept of a datagram keeps its slot from others, so small ones are
+    /// copied: nothing takes more than twice its size.
+    pub fn take(&mut self) -> impl Iterator<Item = (Came, Bytes)> + '_ {
+        let width = self.width;
+        self.came.drain(..).zip(&self.slots).map(move |(came, slot)| {
+            let small = 2 * came.length < width;
+            let data = if small { slot[..came.length].into() } else { Bytes::part(slot, 0, came.length) };
+            (came, data)
+        })
     }
 }

@@ -6,9 +6,9 @@ import struct
 from collections.abc import Iterable
 from typing import Final
 
-from host_agent.checksum import ones_complement_sum, pseudo_sum
-from host_agent.inner_packet import ACK, PSH, TCP, UDP
-from host_agent.offload import GSO_NONE, GSO_TCP4, GSO_TCP6, NEEDS_CHECKSUM, VNET_HEADER, write_of
+from host_agent.checksum import ones_complement_sum, pseudo_header_sum, pseudo_sum
+from host_agent.inner_packet import ACK, PSH, TCP, UDP, look
+from host_agent.offload import GSO_NONE, GSO_TCP4, GSO_TCP6, NEEDS_CHECKSUM, VNET_HEADER
 
 _PLAIN: Final = bytes(VNET_HEADER.size)
 _MAX_SUPER: Final = 65535 - 40
@@ -76,6 +76,18 @@ class _Super:
         return b"".join((header, head, *(part[head_bytes:] for part in self.parts)))
 
 
+def _write_of(packet: bytes) -> bytes:
+    """Return header and packet for the device, whose checksum the datagram's CRC has made needless."""
+    seen = look(packet)
+    offset = {TCP: 16, UDP: 6}.get(seen.protocol)
+    if offset is None or seen.flow[-4:] == b"\0\0\0\0":
+        return bytes(VNET_HEADER.size) + packet
+    transport = seen.transport
+    data = bytearray(packet)
+    struct.pack_into("!H", data, transport + offset, pseudo_header_sum(seen, len(packet) - transport))
+    return VNET_HEADER.pack(NEEDS_CHECKSUM, GSO_NONE, 0, 0, transport, offset) + data
+
+
 def coalesce(packets: Iterable[bytes]) -> list[bytes]:
     """Writes for the device: consecutive TCP segments of a flow become one; the order within flows is kept.
 
@@ -95,13 +107,13 @@ def coalesce(packets: Iterable[bytes]) -> list[bytes]:
             out.append(_PLAIN + packet)
             continue
         else:
-            out.append(write_of(packet))
+            out.append(_write_of(packet))
             continue
         _, sequence, acknowledged, offset, flags, window, _, urgent = _TCP.unpack_from(packet, at)
         head_bytes = at + (offset >> 4) * 4
         if head_bytes == len(packet):  # nothing but an ACK
             open_.pop(flow, None)
-            out.append(write_of(packet))
+            out.append(_write_of(packet))
             continue
         like = (alike, acknowledged, window, urgent, packet[at + 20 : head_bytes])
         current = open_.get(flow)

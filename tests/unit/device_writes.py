@@ -6,6 +6,7 @@ import socket
 from collections.abc import Sequence
 from ipaddress import ip_address
 
+import capstan_native
 import numpy as np
 
 from host_agent import offload
@@ -23,7 +24,7 @@ def joined(packets: Sequence[bytes]) -> list[bytes]:
     with device, kernel:
         device.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
         kernel.setblocking(False)
-        assert offload.write(device.fileno(), packets) == 0
+        assert capstan_native.write_packets(device.fileno(), packets) == 0
         writes = []
         while True:
             try:

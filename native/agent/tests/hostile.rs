@@ -342,7 +342,7 @@ fn nothing_that_is_sent_harms_an_agent() {
                 let data = datagram(random, &samples, &mut near);
                 let source_port = pick(random, &[0, 8192, 8199, 8200, 50_000]);
                 let from = FromUnderlay {
-                    data: &data,
+                    data: data.into(),
                     address: ADDRESSES[1],
                     source_port,
                     tos: random.bits32() as u8,

@@ -10,6 +10,8 @@ pub const GSO_NONE: u8 = 0;
 pub const GSO_TCP4: u8 = 1;
 pub const GSO_TCP6: u8 = 4;
 const MAX_SUPER: usize = 65535 - 40;
+/// Segments of 1400 B in the largest super-packet.
+const COMMON_PARTS: usize = 47;
 
 /// One write: `front`, then each part's packet from its offset on.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,24 +24,25 @@ pub enum Write {
     Other(usize),
 }
 
-struct Super {
+struct Super<'a> {
+    flow: &'a [u8],
     transport: usize,
     head: usize,
     size: usize,
     bytes: usize,
     next: u32,
     closed: bool,
-    parts: Vec<usize>,
+    parts: Vec<(usize, usize)>,
 }
 
-enum Item {
-    Super(Super),
+enum Item<'a> {
+    Super(Super<'a>),
     Write(Write),
 }
 
 /// The writes for sound `packets`; the order within flows is kept.
 pub fn coalesce(packets: &[&[u8]]) -> Vec<Write> {
-    let mut items: Vec<Item> = Vec::new();
+    let mut items: Vec<Item<'_>> = Vec::new();
     let mut open: HashMap<&[u8], usize> = HashMap::new();
     for (index, &packet) in packets.iter().enumerate() {
         let Some((transport, flow)) = segment_of(packet) else {
@@ -53,15 +56,18 @@ pub fn coalesce(packets: &[&[u8]]) -> Vec<Write> {
             items.push(Item::Write(unfinished(packet, index, transport, 16)));
             continue;
         }
-        if let Some(&known) = open.get(flow) {
-            if let Item::Super(current) = &mut items[known] {
-                if current.take(packets, index, head) {
-                    continue;
-                }
+        let before = items.len().wrapping_sub(1);
+        let known = match items.last() {
+            Some(Item::Super(last)) if last.flow == flow => Some(before), // mostly: without a hash
+            _ => open.get(flow).copied(),
+        };
+        if let Some(Item::Super(current)) = known.map(|known| &mut items[known]) {
+            if current.take(packets, index, head) {
+                continue;
             }
         }
         open.insert(flow, items.len());
-        items.push(Item::Super(Super::begin(packet, index, transport, head)));
+        items.push(Item::Super(Super::begin(packets, index, (transport, flow), head)));
     }
     items
         .into_iter()
@@ -139,23 +145,32 @@ fn ones_complement_sum(data: &[u8], start: u32) -> u16 {
     total as u16
 }
 
-impl Super {
-    fn begin(packet: &[u8], index: usize, transport: usize, head: usize) -> Super {
+impl<'a> Super<'a> {
+    fn begin(
+        packets: &[&'a [u8]],
+        index: usize,
+        (transport, flow): (usize, &'a [u8]),
+        head: usize,
+    ) -> Super<'a> {
+        let packet = packets[index];
         let size = packet.len() - head;
+        let mut parts = Vec::with_capacity((packets.len() - index).min(COMMON_PARTS));
+        parts.push((index, head));
         Super {
+            flow,
             transport,
             head,
             size,
             bytes: packet.len(),
             next: sequence(packet, transport).wrapping_add(size as u32),
             closed: packet[transport + 13] & !ACK != 0,
-            parts: vec![index],
+            parts,
         }
     }
 
     /// Add the segment if it follows and looks like the others: what a merger would lose is equal.
     fn take(&mut self, packets: &[&[u8]], index: usize, head: usize) -> bool {
-        let (packet, first, transport) = (packets[index], packets[self.parts[0]], self.transport);
+        let (packet, first, transport) = (packets[index], packets[self.parts[0].0], self.transport);
         let payload = packet.len() - head;
         let flags = packet[transport + 13];
         if self.closed
@@ -168,7 +183,7 @@ impl Super {
         {
             return false;
         }
-        self.parts.push(index);
+        self.parts.push((index, head));
         self.bytes += payload;
         self.next = self.next.wrapping_add(payload as u32);
         self.closed = flags & PSH != 0 || payload < self.size;
@@ -176,7 +191,7 @@ impl Super {
     }
 
     fn write(self, packets: &[&[u8]]) -> Write {
-        let (first, transport, many) = (packets[self.parts[0]], self.transport, self.parts.len() > 1);
+        let (first, transport, many) = (packets[self.parts[0].0], self.transport, self.parts.len() > 1);
         let v4 = first[0] >> 4 == 4;
         let mut front = if many {
             vnet(if v4 { GSO_TCP4 } else { GSO_TCP6 }, self.head, self.size, transport, 16)
@@ -186,7 +201,7 @@ impl Super {
         front.extend_from_slice(&first[..self.head]);
         let head = &mut front[VNET_BYTES..];
         if many {
-            head[transport + 13] |= packets[self.parts[self.parts.len() - 1]][transport + 13] & PSH;
+            head[transport + 13] |= packets[self.parts[self.parts.len() - 1].0][transport + 13] & PSH;
         }
         if v4 && many {
             head[2..4].copy_from_slice(&(self.bytes as u16).to_be_bytes());
@@ -198,7 +213,7 @@ impl Super {
         }
         let sum = pseudo_sum(first, self.bytes - transport);
         head[transport + 16..transport + 18].copy_from_slice(&sum.to_be_bytes());
-        Write::Packets { front, parts: self.parts.into_iter().map(|part| (part, self.head)).collect() }
+        Write::Packets { front, parts: self.parts }
     }
 }
 

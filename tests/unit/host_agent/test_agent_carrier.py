@@ -45,6 +45,9 @@ PEERS = [
     Peer("h1", THERE, [HOST2, HOST2_V6], SESSIONS[1], "l1"),
 ]
 SOON_S = 5.0
+PACKET_TIME_S = 60.0
+"""So no feedback is due by time."""
+FEEDBACK_S = 2 * PACKET_TIME_S
 
 
 def agent(policy: Policy, index: int, now: float = 0.0, own: Rule | None = None) -> AgentCore:
@@ -164,7 +167,7 @@ def _policy(coded: bool, release: bool, admission: AdmissionPolicy | None = None
     return Policy(
         1,
         "test",
-        packet_time_s=60.0,  # no feedback is due by time
+        packet_time_s=PACKET_TIME_S,
         short_limit_bytes=9000,
         short=ClassPolicy(one, coding, held),
         long=ClassPolicy(one, None, held),
@@ -349,3 +352,37 @@ def test_it_returns_at_its_deadline_when_nothing_comes() -> None:
         deadline = time.monotonic() + 0.02
         assert rig.carrier.carry(core, deadline) == []
         assert time.monotonic() >= deadline
+
+
+def _owing(due_s_ago: float, close: ExitStack) -> tuple[Kernel, capstan_native.HostCore]:
+    """An agent that got a datagram, whose feedback was due then, and the compiled core."""
+    policy = _policy(coded=False, release=False)
+    now = time.monotonic()
+    rig = Kernel(agent(policy, 0, now + 3600.0), close)  # so that nothing else is due
+    peer = agent(policy, 1)
+    peer.packet_from_host(udp(b"u", HOST2, HOST1), 0.0)
+    (datagram,) = peer.datagrams_to_send()
+    came = now - due_s_ago - FEEDBACK_S
+    rig.core.receive_datagram(datagram.data, THERE, datagram.source_port, datagram.tos, came)
+    core = rig.core.compiled
+    assert core is not None
+    rig.carrier.flush(core)
+    assert rig.core.get_timer() == pytest.approx(now - due_s_ago)
+    return rig, core
+
+
+def test_feedback_that_is_due_waits_for_a_packet_to_leave_with() -> None:
+    with ExitStack() as close:
+        rig, core = _owing(0.1, close)
+        assert rig.carrier.carry(core, time.monotonic()) == []
+        assert rig.sent() == []
+        rig.host.send(bytes(VNET.size) + udp(b"u"))
+        rig.carry(core)
+        assert [decode_fields(data)[0] for _, data in rig.sent()] == [Kind.SOURCE, Kind.FEEDBACK]
+
+
+def test_feedback_that_has_waited_twice_as_long_leaves_alone() -> None:
+    with ExitStack() as close:
+        rig, core = _owing(FEEDBACK_S + 0.1, close)
+        assert rig.carrier.carry(core, time.monotonic()) == []
+        assert [decode_fields(data)[0] for _, data in rig.sent()] == [Kind.FEEDBACK]

@@ -20,13 +20,14 @@ pub struct Bytes {
 
 impl Bytes {
     /// Returns these bytes, of which another one may hold other parts.
-    fn part(shared: &Arc<Vec<u8>>, begin: usize, end: usize) -> Bytes {
+    pub fn part(shared: &Arc<Vec<u8>>, begin: usize, end: usize) -> Bytes {
         Bytes { shared: shared.clone(), begin: begin as u32, end: end as u32 }
     }
 
     /// Returns what lies from `from` on.
-    pub fn behind(&self, from: usize) -> Bytes {
-        Bytes::part(&self.shared, (self.begin as usize + from).min(self.end as usize), self.end as usize)
+    pub fn behind(self, from: usize) -> Bytes {
+        let begin = self.end.min(self.begin + from as u32);
+        Bytes { begin, ..self }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use datapath::checksum::complete;
 use datapath::feedback::Feedback;
-use datapath::header::{Header, FEEDBACK, REPAIR};
+use datapath::header::{Header, FEEDBACK, HEADER_BYTES, REPAIR};
 use datapath::inner::{look, Address, Seen, TCP};
 use datapath::mac::PairKeys;
 use datapath::tunnel;
@@ -223,14 +223,14 @@ impl Core {
     }
 
     /// Takes in a datagram that came from the underlay, from any sender.
-    pub fn receive_datagram(&mut self, datagram: FromUnderlay<'_>, now: Seconds) {
+    pub fn receive_datagram(&mut self, datagram: FromUnderlay, now: Seconds) {
         self.now = now;
         let Some(from) = self.peers.at(datagram.address) else {
             return self.counts.add(Count::DroppedUnknownPeer, 1);
         };
         let read = match &self.peers[from].keys {
-            Some(keys) => Header::read_authenticated(datagram.data, keys),
-            None => Header::read(datagram.data),
+            Some(keys) => Header::read_authenticated(&datagram.data, keys),
+            None => Header::read(&datagram.data),
         };
         let (header, body) = match read {
             Ok(read) => read,
@@ -250,13 +250,14 @@ impl Core {
             };
         }
         let incoming = incoming(from, &header, &datagram);
+        let body = datagram.data.behind(HEADER_BYTES);
         self.receiver.receipt(&mut self.sender, peer, &incoming, now);
         if header.kind == REPAIR {
             let Some(repair) = repair_of(header.position, body) else {
                 return self.counts.add(Count::DroppedBody, 1);
             };
             self.receiver.repair(peer, incoming, repair, now);
-        } else if let Err(error) = self.receiver.source(&mut self.sender, peer, &incoming, body.into(), now) {
+        } else if let Err(error) = self.receiver.source(&mut self.sender, peer, &incoming, body, now) {
             self.counts.refused("dropped_", error.reason);
         }
     }
@@ -277,8 +278,24 @@ impl Core {
 
     /// Returns when `handle_timer` has something to do.
     pub fn timer(&self) -> Seconds {
-        let others = [self.sender.deadline(), self.receiver.deadline(&self.peers), self.gate.deadline()];
+        self.due(0.0)
+    }
+
+    /// Returns when `handle_timer` has something to do that cannot wait. Feedback that is due by `timer` can wait as long
+    /// again for datagrams to leave with: one that leaves alone wakes two agents up.
+    pub fn latest_timer(&self) -> Seconds {
+        self.due(self.receiver.feedback_after_s())
+    }
+
+    fn due(&self, patience_s: Seconds) -> Seconds {
+        let receiver = self.receiver.deadline(&self.peers, patience_s);
+        let others = [self.sender.deadline(), receiver, self.gate.deadline()];
         others.into_iter().flatten().fold(self.next_sweep, f64::min)
+    }
+
+    /// Returns true if datagrams wait for `datagrams_to_send`.
+    pub fn sends(&self) -> bool {
+        !self.sender.wrapping.out.is_empty()
     }
 
     /// Returns the datagrams for the underlay, in order; each is given once.

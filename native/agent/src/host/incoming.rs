@@ -1,7 +1,7 @@
 //! Datagrams from the underlay, read.
 
 use coding::Code;
-use datapath::header::{Header, RepairHead, CLASS_MASK};
+use datapath::header::{Header, RepairHead, CLASS_MASK, REPAIR_HEAD_BYTES};
 
 use crate::class::TrafficClass;
 use crate::departure::{Head, UnderlayAddress};
@@ -15,10 +15,10 @@ use crate::underlay::is_stamp;
 const ECN: u8 = 0b11;
 
 /// A datagram from the underlay.
-#[derive(Clone, Copy, Debug)]
-pub struct FromUnderlay<'a> {
+#[derive(Clone, Debug)]
+pub struct FromUnderlay {
     /// UDP payload.
-    pub data: &'a [u8],
+    pub data: Bytes,
     /// Where it says that it comes from.
     pub address: UnderlayAddress,
     /// Path stamp, or what it left with.
@@ -28,7 +28,7 @@ pub struct FromUnderlay<'a> {
 }
 
 /// Returns what the headers of a datagram say, which `from` sent in its present session.
-pub(super) fn incoming(from: PeerId, header: &Header, datagram: &FromUnderlay<'_>) -> Incoming {
+pub(super) fn incoming(from: PeerId, header: &Header, datagram: &FromUnderlay) -> Incoming {
     Incoming {
         from,
         head: Head {
@@ -45,9 +45,9 @@ pub(super) fn incoming(from: PeerId, header: &Header, datagram: &FromUnderlay<'_
 }
 
 /// Returns the repair in the body of a datagram; None: it is none.
-pub(super) fn repair_of(position: u32, body: &[u8]) -> Option<Repair<Bytes>> {
-    let (head, symbol) = RepairHead::decode(body)?;
+pub(super) fn repair_of(position: u32, body: Bytes) -> Option<Repair<Bytes>> {
+    let (head, _) = RepairHead::decode(&body)?;
     let RepairHead { code, k, r, index, seed } = head;
     let unit = UnitShape { code: Code::numbered(code).ok()?, k: k.into(), r: r.into(), seed };
-    Some(Repair { position, unit, index: index.into(), symbol: symbol.into() })
+    Some(Repair { position, unit, index: index.into(), symbol: body.behind(REPAIR_HEAD_BYTES) })
 }

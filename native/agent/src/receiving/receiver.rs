@@ -55,6 +55,11 @@ impl<P: Packet> Receiver<P> {
         self.policy = policy;
     }
 
+    /// Returns how long after the first datagram that it speaks of feedback goes out.
+    pub fn feedback_after_s(&self) -> Seconds {
+        self.policy.feedback_after_s
+    }
+
     /// Notes that a source or a repair came, whatever it carries: its sender is to know.
     pub fn receipt<S: Packets>(
         &mut self,
@@ -168,10 +173,10 @@ impl<P: Packet> Receiver<P> {
         self.keep_within_budget(peer, id);
     }
 
-    /// Returns when feedback or a release is due.
-    pub fn deadline(&self, peers: &Peers<P>) -> Option<Seconds> {
+    /// Returns when feedback or a release is due, if feedback waits `patience_s` longer than it has to.
+    pub fn deadline(&self, peers: &Peers<P>, patience_s: Seconds) -> Option<Seconds> {
         let held = self.holding.values().filter_map(|&(peer, id)| peers[peer].flows[id].release.deadline());
-        held.chain(self.next_feedback).min_by(f64::total_cmp)
+        held.chain(self.next_feedback.map(|due| due + patience_s)).min_by(f64::total_cmp)
     }
 
     /// Gives up gaps whose time is over, losses that are certain, and sends the feedback that is due.

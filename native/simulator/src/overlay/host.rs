@@ -187,7 +187,7 @@ impl Host {
     pub fn deadline(&self) -> Option<Seconds> {
         let at_once = self.gate.has_messages().then_some(0.0);
         let others =
-            [self.sender.deadline(), self.receiver.deadline(&self.peers), self.gate.deadline(), at_once];
+            [self.sender.deadline(), self.receiver.deadline(&self.peers, 0.0), self.gate.deadline(), at_once];
         others.into_iter().flatten().min_by(f64::total_cmp)
     }
 

@@ -1,31 +1,22 @@
 //! Packets between the kernel and the core, without the interpreter: what an agent does nearly all of the time.
 
 use std::io;
-use std::mem;
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex};
 
-use agent::host::{Bytes, Core, Datagram, FromUnderlay};
-use datapath::checksum::{field_of, pseudo_header_sum};
-use datapath::coalesce::{coalesce, Write, VNET_BYTES};
-use datapath::header::HEADER_BYTES;
-use datapath::inner::look;
+use agent::host::{Core, Datagram, FromUnderlay};
 use pyo3::prelude::*;
 
 use crate::agent::core::{held, HostCore};
-use crate::datapath::{outer, send_messages, DatagramReceiver, MOST, OUTER_BYTES};
-use crate::inbox::{open, Inbox};
+use crate::datapath::{deliver, send, DatagramReceiver, Leaving};
+use crate::inbox::{open, Came, Inbox};
 use crate::tun::{known, TunReader, Waiting};
 
 const MOST_EVENTS: usize = 32;
 const MOST_READS: u32 = 4;
-/// Pieces of one write.
-const MOST_PIECES: usize = 1024;
 /// Less than a process takes to fall asleep and wake.
 const AT_ONCE_S: f64 = 3e-6;
 const LONGEST_MS: f64 = 1e9;
-const FRONT_BYTES: usize = OUTER_BYTES + HEADER_BYTES;
-const NEEDS_CHECKSUM: u8 = 1;
 
 /// Moves packets between a TUN device with IFF_VNET_HDR, the underlay's sockets and the core.
 #[pyclass]
@@ -127,7 +118,7 @@ impl Carrier {
     fn until(&mut self, core: &mut Core, deadline: f64) -> io::Result<Vec<RawFd>> {
         let mut ready = Vec::new();
         loop {
-            let due = deadline.min(core.timer());
+            let due = deadline.min(core.latest_timer());
             let begun = monotonic();
             let wait_ms = ((due - begun) * 1e3).ceil().clamp(0.0, LONGEST_MS);
             let mut events = [libc::epoll_event { events: 0, u64: 0 }; MOST_EVENTS];
@@ -155,7 +146,7 @@ impl Carrier {
                     ready.push(fd);
                 }
             }
-            if now >= core.timer() {
+            if now >= core.latest_timer() || core.sends() && now >= core.timer() {
                 core.handle_timer(now);
             }
             if core.gate.has_messages() {
@@ -190,103 +181,35 @@ impl Carrier {
 
     fn receive(&mut self, core: &mut Core, fd: RawFd, now: f64) -> bool {
         let mut inbox = open(&self.inbox);
-        if inbox.fetch(fd).is_err() {
+        if inbox.fetch(fd, self.busy).is_err() {
             return true; // an error about something that we sent, which is raised once
         }
         for (came, data) in inbox.take() {
-            let datagram =
-                FromUnderlay { data, address: came.address, source_port: came.port, tos: came.tos };
-            core.receive_datagram(datagram, now);
+            let Came { address, port: source_port, tos, .. } = came;
+            core.receive_datagram(FromUnderlay { data, address, source_port, tos }, now);
         }
         true
     }
 
     fn put_out(&mut self, core: &mut Core) {
         let datagrams = core.datagrams_to_send();
-        for some in datagrams.chunks(MOST) {
-            let sent = match some.len() {
-                1 => send::<1>(self.fds.raw, self.source, some),
-                _ => send::<MOST>(self.fds.raw, self.source, some),
-            };
-            self.totals.unsent += some.len() - sent;
-        }
+        self.totals.unsent += datagrams.len() - send(self.fds.raw, self.source, &datagrams, Leaving::from);
         let packets = core.packets_to_deliver();
         if !packets.is_empty() {
-            self.totals.refused += deliver(self.fds.tun, &packets);
+            let slices: Vec<&[u8]> = packets.iter().map(|packet| &**packet).collect();
+            self.totals.refused += deliver(self.fds.tun, &slices);
         }
     }
 }
 
-/// Returns how many datagrams, N at most, found room.
-fn send<const N: usize>(fd: RawFd, source: [u8; 4], datagrams: &[Datagram]) -> usize {
-    // SAFETY: all of these are plain data, for which zeros are valid.
-    let (mut names, mut messages, mut pieces): (
-        [libc::sockaddr_in; N],
-        [libc::mmsghdr; N],
-        [[libc::iovec; 2]; N],
-    ) = unsafe { (mem::zeroed(), mem::zeroed(), mem::zeroed()) };
-    let mut fronts = [[0u8; FRONT_BYTES]; N];
-    for (index, datagram) in datagrams.iter().enumerate() {
-        let ports = (datagram.source_port, datagram.destination_port);
-        let bytes = HEADER_BYTES + datagram.body.len();
-        let head = outer(source, datagram.address, ports, datagram.tos, bytes);
-        fronts[index][..OUTER_BYTES].copy_from_slice(&head);
-        fronts[index][OUTER_BYTES..].copy_from_slice(&datagram.header);
-        names[index].sin_family = libc::AF_INET as u16;
-        names[index].sin_addr.s_addr = u32::from_ne_bytes(datagram.address);
-        names[index].sin_port = datagram.destination_port.to_be(); // which a raw socket does not look at
-        let body = &datagram.body;
-        pieces[index] = [
-            libc::iovec { iov_base: fronts[index].as_mut_ptr().cast(), iov_len: FRONT_BYTES },
-            libc::iovec { iov_base: body.as_ptr().cast_mut().cast(), iov_len: body.len() },
-        ];
-        let header = &mut messages[index].msg_hdr;
-        header.msg_name = (&raw mut names[index]).cast();
-        header.msg_namelen = mem::size_of::<libc::sockaddr_in>() as u32;
-        header.msg_iov = pieces[index].as_mut_ptr();
-        header.msg_iovlen = 2;
-    }
-    send_messages(fd, &mut messages[..datagrams.len()])
-}
-
-/// How many writes the kernel refused.
-fn deliver(fd: RawFd, packets: &[Bytes]) -> usize {
-    let slices: Vec<&[u8]> = packets.iter().map(|packet| &**packet).collect();
-    let mut refused = 0;
-    for write in coalesce(&slices) {
-        let (front, parts) = match write {
-            Write::Packets { front, parts } => (front, parts),
-            Write::Other(index) => (whole(slices[index]), Vec::new()),
-        };
-        let mut pieces: Vec<&[u8]> = vec![&front];
-        pieces.extend(parts.iter().map(|&(index, offset)| &slices[index][offset..]));
-        let joined: Vec<u8>;
-        if pieces.len() > MOST_PIECES {
-            joined = pieces.concat();
-            pieces = vec![&joined];
+impl<'a> From<&'a Datagram> for Leaving<'a> {
+    fn from(datagram: &'a Datagram) -> Leaving<'a> {
+        Leaving {
+            address: datagram.address,
+            ports: (datagram.source_port, datagram.destination_port),
+            tos: datagram.tos,
+            head: &datagram.header,
+            body: &datagram.body,
         }
-        let iovecs: Vec<libc::iovec> = pieces
-            .iter()
-            .map(|piece| libc::iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() })
-            .collect();
-        // SAFETY: writev reads what the iovecs point to, which lives until after the call.
-        refused += usize::from(unsafe { libc::writev(fd, iovecs.as_ptr(), iovecs.len() as i32) } < 0);
     }
-    refused
-}
-
-/// Header and packet for the device, of a packet of a rare kind whose checksum the datagram's CRC has made needless.
-fn whole(packet: &[u8]) -> Vec<u8> {
-    let mut data = vec![0; VNET_BYTES];
-    data.extend_from_slice(packet);
-    let Ok(seen) = look(packet) else { return data };
-    let Some(field) = field_of(&seen) else { return data };
-    let transport = seen.transport;
-    data[0] = NEEDS_CHECKSUM;
-    data[6..8].copy_from_slice(&(transport as u16).to_ne_bytes());
-    data[8..10].copy_from_slice(&(field as u16).to_ne_bytes());
-    let sum = pseudo_header_sum(&seen.flow, packet.len() - transport);
-    let place = VNET_BYTES + transport + field;
-    data[place..place + 2].copy_from_slice(&sum.to_be_bytes());
-    data
 }

@@ -185,7 +185,8 @@ impl HostCore {
         tos: u8,
         now: f64,
     ) -> PyResult<()> {
-        held(&mut self.core).receive_datagram(FromUnderlay { data, address, source_port, tos }, now);
+        held(&mut self.core)
+            .receive_datagram(FromUnderlay { data: data.into(), address, source_port, tos }, now);
         self.raised()
     }
 

@@ -100,7 +100,7 @@ class Simulation:
         ),
     ] = None
     control_loss: Annotated[
-        Annotated[float, Meta(ge=0, lt=1)] | None,
+        Annotated[float, Meta(ge=0, le=0.9)] | None,
         Meta(description="share of the messages to and from the controller that is lost, where flows ask"),
     ] = None
     agree_within: Annotated[

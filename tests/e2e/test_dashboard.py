@@ -42,26 +42,6 @@ DRAWN = {
     "watch/times": "() => document.querySelectorAll('[data-curves] canvas').length > 0",
 }
 """When charts have some points, for the picture."""
-EDGE_FAR_FROM_CURVES = """
-() => {
-    const figure = document.querySelector("[data-curves]");
-    const canvas = figure.querySelector("canvas");
-    const [area, whole] = [figure.querySelector(".u-over"), canvas].map(each => each.getBoundingClientRect());
-    const [left, top] = [area.left - whole.left, area.top - whole.top].map(Math.round);
-    const [wide, high] = [area.width, area.height].map(Math.round);
-    const { data } = canvas.getContext("2d").getImageData(left, top, wide, high);
-    const colours = place => [0, 1, 2].map(part => data[4 * place + part]);
-    const isEdge = place => Math.min(...colours(place)) > 200;
-    const isCurve = place => data[4 * place + 3] > 200 && !isEdge(place) &&
-        (Math.max(...colours(place)) < 12 || Math.max(...colours(place)) - Math.min(...colours(place)) > 90);
-    const near = [-6, -4, -2, 0, 2, 4, 6];
-    let far = 0;
-    for (let y = 6; y < high - 6; y += 1)
-        for (let x = 6; x < wide - 6; x += 1)
-            if (isEdge(y * wide + x) && !near.some(dy => near.some(dx => isCurve((y + dy) * wide + x + dx)))) far += 1;
-    return far;
-}"""
-"""How many pixels have the light colour that is beneath a curve, and no curve within 6 pixels."""
 
 
 def photograph(page: Page, name: str) -> None:
@@ -232,19 +212,6 @@ def test_panels_fill_their_rows_and_bars_begin_at_one_place(page: Page) -> None:
     until(page, "() => document.querySelectorAll('td .mantine-Progress-root').length >= 8")
     edges = "all => [...new Set(all.map(one => Math.round(one.getBoundingClientRect().left)))]"
     assert len(page.locator("td .mantine-Progress-root").evaluate_all(edges)) == 1
-
-
-def test_a_curves_edge_on_a_dark_page_follows_the_curve_as_flows_end(page: Page) -> None:
-    page.goto("/watch/times")
-    page.get_by_role("radiogroup", name="Appearance").get_by_text("Dark").click()
-    until(page, DRAWN["watch/times"])
-    flows = """() => {
-      const panel = document.querySelector("[data-curves]").closest("section");
-      return +panel.querySelector("tr:last-child td:nth-child(2)").innerText;
-    }"""
-    drawn_for = page.evaluate(flows)
-    until(page, f"before => ({flows})() > before + 20", drawn_for)
-    assert page.evaluate(EDGE_FAR_FROM_CURVES) == 0
 
 
 @pytest.mark.parametrize("appearance", APPEARANCES)

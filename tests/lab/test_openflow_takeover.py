@@ -165,6 +165,17 @@ def held(lab: Deployment, name: str) -> tuple[list[str], list[str]]:
     return sorted(flows), sorted(f"group_id={number}{bucket}" for number, bucket in groups if number in used)
 
 
+def unlike(wanted: tuple[list[str], list[str]], has: tuple[list[str], list[str]]) -> str:
+    """Return which flows and groups are missing, and which are too many."""
+    lines = [
+        f"{what} {sorted(set(these) - set(those))}"
+        for mine, other in zip(wanted, has, strict=True)
+        for what, these, those in (("missing", mine, other), ("too many", other, mine))
+        if set(these) - set(those)
+    ]
+    return "; ".join(lines)
+
+
 def test_a_killed_switch_has_its_state_back(lab: Deployment) -> None:
     eventually(lambda: set(lab.client.leaf_modes().values()) == {"off"}, "no more probes' modes")
     whole = {name: held(lab, name) for name in ("l1", "s2")}
@@ -174,8 +185,14 @@ def test_a_killed_switch_has_its_state_back(lab: Deployment) -> None:
         lab.lab.kill_switch(name)
         time.sleep(0.5)
         lab.lab.restart_switch(name)
-        eventually(lambda name=name: held(lab, name) == whole[name], f"{name} has its state back")
-    eventually(lambda: held(lab, "l1") == whole["l1"], "s2 among its next hops again")
+        eventually(
+            lambda name=name: held(lab, name) == whole[name],
+            lambda name=name: f"{name} has its state back: {unlike(whole[name], held(lab, name))}",
+        )
+    eventually(
+        lambda: held(lab, "l1") == whole["l1"],
+        lambda: f"s2 among l1's next hops again: {unlike(whole['l1'], held(lab, 'l1'))}",
+    )
     wait_whole(lab)
 
 

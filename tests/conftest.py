@@ -18,6 +18,14 @@ settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if "CAPSTAN_CI_RUN" in os.environ else "here")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--screenshots",
+        action="store_true",
+        help="Keep pictures of the pages that tests/e2e opens, in tests/e2e/screenshots.",
+    )
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Have several processes begin with the files that take longest; one process goes by name."""
     if hasattr(config, "workerinput"):

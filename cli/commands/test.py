@@ -31,6 +31,8 @@ _LONGEST_FIRST: Final = ("--dist=loadfile", "--no-loadscope-reorder")
 _PYTEST: Final = [sys.executable, "-m", "pytest"]
 _IMPORTS: Final = Path(sys.executable).with_name("lint-imports")
 _WITHOUT_LAB: Final = ["tests/unit", "tests/fuzz", "tests/world"]
+_TESTS_A_CORE: Final = 1.5
+"""Some tests without a lab wait, too: for servers, for time-outs."""
 _LABS_A_CORE: Final = 2.0
 """Tests with a lab wait for its clocks for more than half of their time: more of them at once than there are cores."""
 _MOST_SEED: Final = 1 << 40
@@ -120,7 +122,7 @@ def test_command(
         with beside(types_and_kernels, _ROOT):
             # Those without a lab share nothing; those of a file with labs share its lab.
             chosen = _WITHOUT_LAB[:1] if quick else _WITHOUT_LAB
-            alone = (*chosen, _workers(1.0), "--dist=worksteal")
+            alone = (*chosen, _workers(_TESTS_A_CORE), "--dist=worksteal")
             check(Step(("pytest", *chosen), (*_PYTEST, *alone)), _ROOT)
     if quick:
         arguments = (SMALL_LAB,)

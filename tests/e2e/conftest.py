@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from experiments.run.deployment import Deployment
 from experiments.spec.spec import spec_from_dict
+from tests.e2e.appearances import SCREENSHOTS, Photographer
 from tests.e2e.browser_network import BrowserNetwork, browser_network
 from tests.e2e.live_traffic import LONG, SHORT, SINK
 from tests.lab.conftest import nothing_left  # noqa: F401
@@ -31,8 +32,8 @@ SPEC = {
         "leaves": LEAVES,
         "spines": SPINES,
         "hosts_per_leaf": HOSTS,
-        "link": {"rate_mbps": 5, "buffer_packets": 256},
-        "access": {"rate_mbps": 15, "buffer_packets": 256},
+        "link": {"rate_mbps": 2.5, "buffer_packets": 256},
+        "access": {"rate_mbps": 7.5, "buffer_packets": 256},
     },
     "schemes": ["caps"],
     "workload": {
@@ -101,6 +102,11 @@ def page(lab: Deployment, browser: Browser, network: BrowserNetwork) -> Iterator
     expect.set_options(timeout=PATIENCE_MS)
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture(scope="session")
+def photograph(pytestconfig: pytest.Config) -> Photographer:
+    return Photographer(SCREENSHOTS if pytestconfig.getoption("screenshots") else None)
 
 
 @pytest.fixture(autouse=True)

@@ -6,18 +6,15 @@ import json
 import os
 import re
 import signal
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from experiments.run.deployment import Deployment
+from tests.e2e.appearances import APPEARANCES, Photographer, choose, said_by_place, violations
 from tests.e2e.conftest import HOSTS, LEAVES, PATIENCE_MS, SPINES
 
 pytestmark = pytest.mark.timeout(600)
-HERE = Path(__file__).parent
-SCREENSHOTS = HERE / "screenshots"
-AXE = HERE.parents[1] / "webui" / "node_modules" / "axe-core" / "axe.min.js"
 VIEWS = (
     "watch",
     "watch?link=l1-s1",
@@ -31,9 +28,6 @@ VIEWS = (
     "operate",
     "operate/flows",
 )
-APPEARANCES = ("light", "dark", "projector")
-SIZES = ((1280, 800), (1920, 1080))
-"""Of the window, px: a small projector's, and a desk's."""
 PLAIN = str.maketrans("/?=", "---")
 LIVE = re.compile("● live")
 DRAWN = {
@@ -42,16 +36,6 @@ DRAWN = {
     "watch/times": "() => document.querySelectorAll('[data-curves] canvas').length > 0",
 }
 """When charts have some points, for the picture."""
-
-
-def photograph(page: Page, name: str) -> None:
-    """Keep pictures of what a page shows at each size of the window, and hold that nothing is wider than it."""
-    SCREENSHOTS.mkdir(exist_ok=True)
-    for width, height in SIZES:
-        page.set_viewport_size({"width": width, "height": height})
-        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} at {width} px"
-        page.screenshot(path=SCREENSHOTS / f"{name}-{width}.png", full_page=True)
 
 
 def until(page: Page, condition: str, argument: object = None) -> None:
@@ -97,7 +81,7 @@ def test_a_link_that_is_taken_down_is_seen_and_comes_back(page: Page) -> None:
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("link=l1-s2"))
     panel = page.get_by_role("region", name="Link l1-s2")
-    expect(panel.get_by_text("carries 5.00 Mbit/s")).to_be_visible()
+    expect(panel.get_by_text("carries 2.50 Mbit/s")).to_be_visible()
     page.get_by_role("button", name="Take the link down").click()
     expect(page.locator("[data-link=l1-s2][data-state=down]")).to_have_count(1)
     expect(page.get_by_role("region", name="Recent events")).to_contain_text("link l1-s2 is down")
@@ -215,9 +199,9 @@ def test_panels_fill_their_rows_and_bars_begin_at_one_place(page: Page) -> None:
 
 
 @pytest.mark.parametrize("appearance", APPEARANCES)
-def test_every_view_is_free_of_what_axe_finds(page: Page, appearance: str) -> None:
+def test_every_view_is_free_of_what_axe_finds(page: Page, photograph: Photographer, appearance: str) -> None:
     page.goto("/watch")
-    page.get_by_role("radiogroup", name="Appearance").get_by_text(appearance.capitalize()).click()
+    choose(page, appearance)
     found = {}
     for view in VIEWS:
         page.goto(f"/{view}")
@@ -228,10 +212,5 @@ def test_every_view_is_free_of_what_axe_finds(page: Page, appearance: str) -> No
             until(page, DRAWN[view])
         assert page.evaluate("document.documentElement.dataset.appearance") == appearance
         photograph(page, f"{view.translate(PLAIN)}-{appearance}")
-        page.evaluate(AXE.read_text())
-        violations = page.evaluate(
-            "axe.run(document, {resultTypes: ['violations']}).then(done => done.violations)"
-        )
-        if violations:
-            found[view] = [(one["id"], one["help"], one["nodes"][0]["html"][:200]) for one in violations]
-    assert not found, json.dumps(found, indent=1)
+        found[view] = violations(page)
+    assert not any(found.values()), said_by_place(found)

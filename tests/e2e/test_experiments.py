@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.e2e.appearances import (
+    APPEARANCES,
+    SIZES,
+    Photographer,
+    choose,
+    said_by_place,
+    violations,
+)
 from tests.e2e.browser_network import BrowserNetwork
 from tests.e2e.conftest import PATIENCE_MS
-from tests.e2e.test_dashboard import APPEARANCES, AXE, SCREENSHOTS, SIZES, photograph
 from tests.lab.engine_server import Server
 
 pytestmark = pytest.mark.timeout(600)
@@ -116,14 +121,13 @@ def test_an_experiment_is_begun_and_watched_to_its_end(page: Page) -> None:
     expect(page.get_by_role("row").filter(has_text="small").first).to_contain_text("finished")
 
 
-def test_an_experiment_is_cancelled(page: Page) -> None:
+def test_an_experiment_is_cancelled(page: Page, photograph: Photographer) -> None:
     begin(page, "5000")
     expect(page.get_by_text(re.compile(r"run 1 of 1"))).to_be_visible(timeout=RUN_MS)
     # The fabric of the run is on the experiment's own page, live, by way of this controller.
     expect(page.locator("[data-link] [data-step]:not([data-step='0'])").first).to_be_visible(timeout=RUN_MS)
     expect(page.get_by_test_id("class-short").locator("li").first).to_be_visible()
-    SCREENSHOTS.mkdir(exist_ok=True)
-    page.screenshot(path=SCREENSHOTS / "experiments-running.png", full_page=True)
+    photograph.keep(page, "experiments-running")
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("[data-state=cancelled]")).to_be_visible(timeout=RUN_MS)
     expect(page.get_by_role("button", name="Run what is missing")).to_be_visible()
@@ -150,9 +154,11 @@ def test_a_sweep_is_begun_and_its_points_are_shown(page: Page) -> None:
 
 
 @pytest.mark.parametrize("appearance", APPEARANCES)
-def test_its_pages_are_free_of_what_axe_finds_at_both_sizes(page: Page, appearance: str) -> None:
+def test_its_pages_are_free_of_what_axe_finds_at_both_sizes(
+    page: Page, photograph: Photographer, appearance: str
+) -> None:
     page.goto("/compare")
-    page.get_by_role("radiogroup", name="Appearance").get_by_text(appearance.capitalize()).click()
+    choose(page, appearance)
     sweep = page.get_by_role("link", name=re.compile(r"^\d+: small")).first.get_attribute("href")
     one = page.get_by_role("row").filter(has_text="finished").get_by_role("link").last.get_attribute("href")
     found = {}
@@ -167,13 +173,6 @@ def test_its_pages_are_free_of_what_axe_finds_at_both_sizes(page: Page, appearan
         page.evaluate("scrollTo(0, 0)")
         for width, height in SIZES:
             page.set_viewport_size({"width": width, "height": height})
-            page.evaluate(Path(AXE).read_text())
-            violations = page.evaluate(
-                "axe.run(document, {resultTypes: ['violations']}).then(done => done.violations)"
-            )
-            if violations:
-                found[f"{name} at {width} px"] = [
-                    (item["id"], item["help"], item["nodes"][0]["html"][:200]) for item in violations
-                ]
+            found[f"{name} at {width} px"] = violations(page)
         photograph(page, f"experiments-{name}-{appearance}")
-    assert not found, json.dumps(found, indent=1)
+    assert not any(found.values()), said_by_place(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from click.testing import CliRunner
 from playwright.sync_api import Page, expect
 
 from cli.app import capstan
-from tests.e2e.test_dashboard import APPEARANCES, AXE, photograph
+from tests.e2e.appearances import APPEARANCES, Photographer, choose, said_by_place, violations
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -63,14 +62,13 @@ def test_a_file_that_is_none_is_refused_in_words(page: Page, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("appearance", APPEARANCES)
-def test_the_replay_is_free_of_what_axe_finds(page: Page, recording: Path, appearance: str) -> None:
+def test_the_replay_is_free_of_what_axe_finds(
+    page: Page, recording: Path, photograph: Photographer, appearance: str
+) -> None:
     page.goto("/watch/replay?at=760")
-    page.get_by_role("radiogroup", name="Appearance").get_by_text(appearance.capitalize()).click()
+    choose(page, appearance)
     page.locator("input[type=file]").set_input_files(recording)
     expect(page.locator("output")).to_have_text("760.0000 ms")
     photograph(page, f"replay-{appearance}")
-    page.evaluate(AXE.read_text())
-    violations = page.evaluate(
-        "axe.run(document, {resultTypes: ['violations']}).then(done => done.violations)"
-    )
-    assert not violations, json.dumps([(one["id"], one["help"]) for one in violations], indent=1)
+    found = violations(page)
+    assert not found, said_by_place({"replay": found})

@@ -13,13 +13,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.e2e.appearances import APPEARANCES, SIZES, Photographer, choose, said_by_place, violations
 from tests.e2e.browser_network import BrowserNetwork
 from tests.e2e.conftest import PATIENCE_MS
-from tests.e2e.test_dashboard import SIZES, photograph
 
 pytestmark = pytest.mark.timeout(600)
 ROOT = Path(__file__).resolve().parents[2]
-AXE = ROOT / "webui" / "node_modules" / "axe-core" / "axe.min.js"
 OVERFULL = "[...document.querySelectorAll('main section')].filter(each => each.scrollWidth > each.clientWidth).length"
 """How many panels have something in them that is wider."""
 ROWS_OF = """
@@ -113,12 +112,12 @@ def test_what_was_counted_is_what_the_step_says(page: Page) -> None:
     assert sum(text.strip() == "0 B" for text in cells.all_inner_texts()) == 3
 
 
-@pytest.mark.parametrize("appearance", ["light", "dark", "projector"])
-def test_every_step_is_free_of_what_axe_finds(page: Page, appearance: str) -> None:
+@pytest.mark.parametrize("appearance", APPEARANCES)
+def test_every_step_is_free_of_what_axe_finds(page: Page, photograph: Photographer, appearance: str) -> None:
     page.emulate_media(reduced_motion="reduce")  # steps show the moment that they speak of
     page.goto("/tour")
     heading(page, 1)
-    page.get_by_role("radiogroup", name="Appearance").get_by_text(appearance.capitalize()).click()
+    choose(page, appearance)
     for number in range(1, 7):
         page.goto(f"/tour?step={number}")
         heading(page, number)
@@ -129,9 +128,6 @@ def test_every_step_is_free_of_what_axe_finds(page: Page, appearance: str) -> No
             assert page.evaluate(ROWS_OF_HEADER) == 1
             assert page.evaluate(ROWS_OF_STEPS) == 1
         photograph(page, f"tour-{number}-{appearance}")
-        page.evaluate(AXE.read_text())
-        violations = page.evaluate(
-            "axe.run(document, {resultTypes: ['violations']}).then(done => done.violations)"
-        )
-        assert not violations, json.dumps([(rule["id"], rule["help"]) for rule in violations], indent=1)
+        found = violations(page)
+        assert not found, said_by_place({f"step {number}": found})
     page.emulate_media(reduced_motion="no-preference")

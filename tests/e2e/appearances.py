@@ -1,0 +1,58 @@
+"""How a page looks: in which appearances and sizes, whether all of it fits, and what axe finds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+from playwright.sync_api import Page
+
+HERE: Final = Path(__file__).parent
+SCREENSHOTS: Final = HERE / "screenshots"
+AXE: Final = HERE.parents[1] / "webui" / "node_modules" / "axe-core" / "axe.min.js"
+APPEARANCES: Final = ("light", "dark", "projector")
+SIZES: Final = ((1280, 800), (1920, 1080))
+"""Of the window, px: a small projector's, and a desk's."""
+
+
+class Photographer:
+    """Keeps pictures of pages in a directory, if there is one."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+
+    def __call__(self, page: Page, name: str) -> None:
+        """Hold that nothing is wider than the window, at each of its sizes, with a picture of each."""
+        for width, height in SIZES:
+            page.set_viewport_size({"width": width, "height": height})
+            page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
+                f"{name} at {width} px"
+            )
+            self.keep(page, f"{name}-{width}")
+
+    def keep(self, page: Page, name: str) -> None:
+        """Keep a picture of all of the page as it is."""
+        if self._directory is not None:
+            self._directory.mkdir(exist_ok=True)
+            page.screenshot(path=self._directory / f"{name}.png", full_page=True)
+
+
+def choose(page: Page, appearance: str) -> None:
+    """Choose an appearance on the page that is open."""
+    page.get_by_role("radiogroup", name="Appearance").get_by_text(appearance.capitalize()).click()
+
+
+def violations(page: Page) -> list[dict[str, str]]:
+    """Return what axe finds: rule, what it asks for, and the first element that breaks it."""
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(done => done.violations)")
+    return [
+        {"rule": rule["id"], "help": rule["help"], "first": rule["nodes"][0]["html"][:200]} for rule in found
+    ]
+
+
+def said_by_place(found: dict[str, list[dict[str, str]]]) -> str:
+    """Return violations by the place where they are, for a failed test's message."""
+    return json.dumps({place: rules for place, rules in found.items() if rules}, indent=1)

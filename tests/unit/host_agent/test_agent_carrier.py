@@ -75,7 +75,8 @@ class Kernel:
     def __init__(self, core: AgentCore, close: ExitStack) -> None:
         self.core = core
         device, self.host = (close.enter_context(one) for one in socket.socketpair(type=socket.SOCK_DGRAM))
-        raw, self.socket = (close.enter_context(_udp(HERE, port)) for port in (0, BASE_PORT))
+        # First the one whose port is set: the kernel's choice for the other may be the same.
+        self.socket, raw = (close.enter_context(_udp(HERE, port)) for port in (BASE_PORT, 0))
         self.socket.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
         self.there = [close.enter_context(_udp(THERE, BASE_PORT + key)) for key in range(FLOW_KEYS)]
         self.senders = {address: close.enter_context(_udp(address, 0)) for address in (THERE, FOREIGN)}

@@ -51,6 +51,7 @@ PROTOCOL: Final = Protocol()
 """What os-ken wants where it expects a connected switch."""
 _XID: Final = struct.Struct("!I")
 _LENGTH: Final = struct.Struct("!H")
+_PORT: Final = struct.Struct("!I")
 
 
 class EncodingError(CapstanError, ValueError):
@@ -192,21 +193,8 @@ def delete_meter(meter: int) -> bytes:
 
 def packet_out(port: int, data: bytes) -> bytes:
     """Send the frame *data* out of *port*."""
-    head = _packet_out_head(port)
-    return head[:2] + _LENGTH.pack(len(head) + len(data)) + head[4:] + data
-
-
-@lru_cache(maxsize=1 << 10)
-def _packet_out_head(port: int) -> bytes:
-    return serialized(
-        parser.OFPPacketOut(
-            PROTOCOL,
-            buffer_id=ofp.OFP_NO_BUFFER,
-            match=parser.OFPMatch(in_port=ofp.OFPP_CONTROLLER),
-            actions=[parser.OFPActionOutput(port)],
-            data=b"",
-        )
-    )
+    length = _LENGTH.pack(len(_PACKET_OUT) + len(data))
+    return b"".join((_BEFORE_LENGTH, length, _BEFORE_PORT, _PORT.pack(port), _AFTER_PORT, data))
 
 
 class _EncodedBucket:
@@ -334,3 +322,19 @@ def serialized(message: Any) -> bytes:
     message.set_xid(0)
     message.serialize()
     return bytes(message.buf)
+
+
+_PACKET_OUT: Final = serialized(
+    parser.OFPPacketOut(
+        PROTOCOL,
+        buffer_id=ofp.OFP_NO_BUFFER,
+        match=parser.OFPMatch(in_port=ofp.OFPP_CONTROLLER),
+        actions=[parser.OFPActionOutput(0)],
+        data=b"",
+    )
+)
+"""One without a frame, out of port 0. os-ken takes 17 us for one, and a port gets one every few seconds."""
+_PORT_AT: Final = len(_PACKET_OUT) - 12
+_BEFORE_LENGTH: Final = _PACKET_OUT[:2]
+_BEFORE_PORT: Final = _PACKET_OUT[4:_PORT_AT]
+_AFTER_PORT: Final = _PACKET_OUT[_PORT_AT + 4 :]

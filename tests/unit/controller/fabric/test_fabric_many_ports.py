@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from types import FrameType
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +14,7 @@ from controller.fabric.discovery import QUIET_S, LinkDiscovery
 from controller.fabric.graph import PortRef
 from controller.fabric.joining_ports import AT_ONCE
 from controller.fabric.switch_data import Port
+from tests.unit.counted_calls import calls
 
 MANY = 4000
 DPID = 7
@@ -26,22 +22,6 @@ DPID = 7
 
 def port(number: int, up: bool = True) -> Port:
     return Port(number, f"eth{number}", "02:00:00:00:00:01", up)
-
-
-def calls(work: Callable[[], object]) -> int:
-    """Return how many functions of Python's *work* calls, a generator's each time that it goes on."""
-    count = 0
-
-    def note(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 STEP = st.tuples(

@@ -28,6 +28,7 @@ from controller.openflow.wanted import (
     ToGroup,
     ToQueue,
 )
+from tests.unit.counted_calls import calls
 
 
 def read(message: bytes):
@@ -343,6 +344,12 @@ def test_a_packet_out_carries_the_frame(port: int, data: bytes) -> None:
     assert parser.OFPMatch.parser(bytearray(message), 16)["in_port"] == ofp.OFPP_CONTROLLER
     assert parser.OFPAction.parser(bytearray(message), 32).port == port
     assert message[48:] == data
+
+
+def test_a_packet_out_costs_the_same_whichever_port_it_is_for() -> None:
+    """Frames that find links go out of thousands of ports in turn: os-ken made 17 us of each that is not kept."""
+    codec.packet_out(1, b"")
+    assert calls(lambda: [codec.packet_out(port, b"") for port in range(2, 5002)]) < 2 * 5000
 
 
 @given(flows(), st.integers(0, 0xFFFFFFFF), st.integers(0, 0xFFFFFFFF))

@@ -295,6 +295,10 @@ class ControlPlane:
         """Return whether all that is connected is discovered and forwards, and every agent's host has its place."""
         return self._settled() and not self._hosts.unlocated()
 
+    def in_fabric(self, dpid: int) -> bool:
+        """Return whether a switch has a link, up or not."""
+        return self._discovery.is_wired_switch(dpid)
+
     def snapshot(self) -> FabricSnapshot:
         """Return the fabric as it is known now."""
         return FabricSnapshot(

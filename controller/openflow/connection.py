@@ -18,8 +18,8 @@ from controller.openflow.session import OpenFlowSession
 from controller.openflow.session_events import SessionEvent
 from controller.openflow.tls import TlsLayer
 
-RECEIVE_BYTES: Final = 1 << 14
-"""Read at a time: after some hundred packets of one switch, another's mode signal has its turn."""
+RECEIVE_BYTES: Final = 1 << 12
+"""Read at a time: after some fifty packets of one switch (half a millisecond), another's mode signal has its turn."""
 UNREAD_S: Final = 30.0
 """A switch that sends, and takes nothing for so long of what waits for it, is given up."""
 UNSENT_LIMIT_BYTES: Final = 32 << 20

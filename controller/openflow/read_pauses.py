@@ -13,7 +13,7 @@ from typing import Final
 from controller.openflow.connection import SwitchConnection
 
 PAUSE_S: Final = 0.02
-"""At least. At `RECEIVE_BYTES` each time, some 5000 packets a second of such a switch are read."""
+"""At least. At `RECEIVE_BYTES` each time, some 2400 packets a second of such a switch are read."""
 MOST_S: Final = 1.0
 """At most: its answers to echo requests are not read meanwhile either."""
 

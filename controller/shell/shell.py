@@ -50,6 +50,7 @@ from controller.process.control_thread import ControlThread
 from controller.shell.confirmations import Confirmations
 from controller.shell.context import ShellContext
 from controller.shell.effects_sender import EffectsSender
+from controller.shell.serving_order import ServingOrder
 from controller.shell.shell_events import PortCounters, ShellEvent
 from controller.shell.update_results import UpdateResults
 
@@ -58,7 +59,7 @@ T = TypeVar("T")
 
 POLL_EVERY_S: Final = 0.0005
 """While there is other work, urgent messages are looked for this often."""
-READ_FOR_S: Final = 0.001
+READ_FOR_S: Final = 0.0005
 """So long connections are read before it is looked again which are ready."""
 SWITCH_INTERVAL_S: Final = 0.0005
 """How long Python lets another thread (the API, agents' channel) compute before this one may go on.
@@ -102,6 +103,8 @@ class OpenFlowShell:
         self._newcomers = Newcomers(self._switches, self._board.close, self._admit)
         self._backlog = Backlog(self._counters)
         self._pauses = ReadPauses()
+        self._order = ServingOrder(control_plane.in_fabric)
+        self._backlog_is_next = True
         self._stopping = False
         context = ShellContext(self._board, confirmations, self._counters, on_event, self.now)
         self._updates = UpdateResults(context)
@@ -202,12 +205,20 @@ class OpenFlowShell:
         while not self._stopping:
             self._poll(0.0 if self._backlog else self._patience())
             self._report_lost()
-            self._work_off_backlog()
+            self._work()
             self._settle_newcomers()
             self._report_lost()
-            self._tick()
         self._board.close_all("the controller ends")
         self._selector.close()
+
+    def _work(self) -> None:
+        """Do a piece of what is not urgent, the backlog or what is due in turn: between two, urgent messages go."""
+        if self._backlog and self._backlog_is_next:
+            self._work_off_backlog()
+            self._backlog_is_next = False
+        else:
+            self._tick()
+            self._backlog_is_next = True
 
     def _patience(self) -> float | None:
         """Return the seconds until something is due; None: nothing is, before something comes."""
@@ -225,15 +236,12 @@ class OpenFlowShell:
 
     def _poll(self, patience: float | None) -> None:
         shaken = False
-        ready = self._selector.select(patience)
-        now = self.now()
-        # Those that say little first: a leaf's mode signal does not wait behind others' floods.
-        ready.sort(key=lambda pair: _service(pair[0].data, now))
-        until = now + READ_FOR_S
+        ready = self._order.of(self._selector.select(patience), self.now())
+        until = self.now() + READ_FOR_S
         for key, mask in ready:
             if isinstance(key.data, Connection):
                 if self.now() >= until:
-                    break  # it is ready again at the next look
+                    continue  # it is ready again at the next look
                 if key.data.shaking_hands and mask & selectors.EVENT_READ:
                     if shaken:
                         continue  # it is ready again at the next look: between two handshakes, urgent messages go
@@ -389,8 +397,3 @@ class OpenFlowShell:
     def _carry_out(self, result: object, noticed: float) -> None:
         if isinstance(result, Effects):
             self._sender.send(result, noticed)
-
-
-def _service(watched: object, now: float) -> float:
-    """Return what comes first if it is less, of what a selector watches."""
-    return watched.recent_bytes(now) if isinstance(watched, Connection) else -1.0

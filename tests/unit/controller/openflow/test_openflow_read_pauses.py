@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
 from controller.control_plane import ControlPlane
+from controller.fabric.graph import PortRef
+from controller.fabric.lldp import encode_lldp
 from controller.openflow.connection import UNREAD_S, ConnectionEnded, SwitchConnection
-from controller.openflow.cookies import Rule
+from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.packet_allowance import BURST, MOST_PPS, PacketAllowance
 from controller.openflow.punts import PORT_PPS, SHARED_PPS
 from controller.openflow.read_pauses import MOST_S, PAUSE_S, ReadPauses
@@ -192,6 +194,50 @@ def test_a_switch_that_says_little_is_served_in_the_midst_of_many_floods() -> No
         assert dropped == [0], "it was read before them"
 
 
+def test_a_switch_with_links_is_served_before_those_that_have_said_nothing_yet() -> None:
+    """Whatever reaches the port can connect, and its first bytes cost more than a signal."""
+    refused: list[int] = []
+
+    class Plane(ControlPlane):
+        def packet_in(self, dpid: int, in_port: int, cookie: int, data: bytes, now: float) -> Effects:
+            if rule_of(cookie) is Rule.FIRST_SHORT:
+                refused.append(shell.counters().get("refused-peers", 0))
+            return super().packet_in(dpid, in_port, cookie, data, now)
+
+    key = b"0123456789abcdef"
+    plane = Plane(key)
+    shell = OpenFlowShell(plane, "127.0.0.1", 0, lambda event: None)
+    shell.start()
+    entered, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        entered.set()
+        assert release.wait(LIMIT_S)
+
+    with contextlib.ExitStack() as stack:
+        stack.callback(shell.stop)
+        pair = {dpid: stack.enter_context(raw_switch(shell.port, dpid)) for dpid in (0x11, 0x12)}
+        eventually(lambda: len(shell.call(plane.snapshot).switches) == 2, "both switches")
+
+        def linked() -> bool:
+            for dpid, other in ((0x11, 0x12), (0x12, 0x11)):
+                frame = encode_lldp(PortRef(other, 1), shell.now(), key)
+                pair[dpid].send(packet_in(1, Rule.LLDP, frame))
+            return shell.call(lambda: plane.in_fabric(0x11))
+
+        eventually(linked, "their link")
+        strangers = [stack.enter_context(raw_switch(shell.port, 0, silent=True)) for _ in range(30)]
+        eventually(lambda: shell.counters().get("connections") == 32, "the strangers")
+        shell.post(hold)
+        assert entered.wait(LIMIT_S)
+        for stranger in strangers:
+            stranger.send(message(ofp.OFPT_HELLO, 1, version=1))
+        pair[0x11].send(packet_in(1, Rule.FIRST_SHORT, bytes(64)))
+        release.set()
+        eventually(lambda: shell.counters().get("refused-peers", 0) == 30, "the strangers' end")
+        assert refused == [0], "it was read before them"
+
+
 def test_changes_of_ports_and_errors_are_read_no_faster_than_packets() -> None:
     """Each of a switch with 4000 ports took 5 ms, and none was counted."""
     status = message(ofp.OFPT_PORT_STATUS, 0, struct.pack("!B7x", ofp.OFPPR_MODIFY) + port(1, b"p"))
@@ -203,7 +249,8 @@ def test_changes_of_ports_and_errors_are_read_no_faster_than_packets() -> None:
         try:
             with raw_switch(shell.port, 0x11) as switch:
                 eventually(lambda plane=plane, shell=shell: shell.call(plane.snapshot).switches, "the switch")
-                switch.send(said * int(2 * BURST))
+                # Ten times what it may send at once: a machine with other work reads it over seconds.
+                switch.send(said * int(10 * BURST))
                 eventually(lambda shell=shell: shell.counters().get("read-pauses", 0) > 0)
         finally:
             shell.stop()

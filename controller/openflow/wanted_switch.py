@@ -41,6 +41,8 @@ class WantedSwitch:
 
     def want(self, view: SwitchView, scheme: Scheme | None, mode: Mode) -> None:
         """Take a new view, scheme and mode; only the parts that depend on what changed are made anew."""
+        if scheme is self._scheme and mode == self._mode and view == self.view:
+            return  # most often: where one of many switches has changed
         before, self.view = self.view, view
         if before.ports != view.ports:
             self._make_punts()

@@ -14,6 +14,7 @@ from controller.fabric.discovery import QUIET_S, LinkDiscovery
 from controller.fabric.graph import PortRef
 from controller.fabric.joining_ports import AT_ONCE
 from controller.fabric.switch_data import Port
+from controller.schemes.loader import load
 from tests.unit.counted_calls import calls
 
 MANY = 4000
@@ -172,3 +173,20 @@ def test_no_step_of_joining_takes_all_ports() -> None:
     each += [calls(lambda: plane.tick(100.0)) for _ in range(MANY // AT_ONCE)]
     assert sum(each) > MANY, "it is work for each port"
     assert max(each) < sum(each) / 4
+
+
+def test_a_new_switch_costs_the_others_little() -> None:
+    """Of each that has not changed only that is found out: strangers that call in turn have all compared each time."""
+
+    def cost(count: int) -> int:
+        plane, now = ControlPlane(b"0123456789abcdef"), 100.0
+        plane.set_scheme(load("caps"), 1e-3, now)
+        for dpid in range(1, count + 1):
+            plane.switch_connected(dpid, [port(1)], None, now)
+        while now < 110.0:
+            now = max(now + 1e-3, plane.deadline() or 110.0)
+            plane.tick(now)
+        plane.switch_connected(count + 1, [port(1)], None, now)
+        return calls(lambda: plane.tick(now + 0.02))
+
+    assert cost(100) - cost(50) < 60 * 50, "84 calls each, where all of a state was looked at"

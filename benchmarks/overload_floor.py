@@ -1,6 +1,6 @@
 """What the machine alone makes of a mode switch: ``python -m benchmarks.overload_floor``.
 
-Two processes. One asks the other by a socket now and then, as a leaf asks for its update; the other computes for as
+Two processes. One asks the other by TCP now and then, as a leaf asks for its update; the other computes for as
 long as the controller does when nothing else is asked of it, and answers. Neither shares a lock, a thread or a
 connection with the controller: what makes this slower beside a load is that the processors have other work.
 Says "ready"; then, for each line ``COUNT SECONDS`` on standard input, asks so often or so long, and prints the
@@ -21,6 +21,16 @@ WORK_S: Final = 0.0008
 """Of a processor: what a mode switch takes in the median, alone."""
 _APART_S: Final = (0.25, 0.35)
 """As `benchmarks.overload_fabric` has them."""
+
+
+def connected() -> tuple[socket.socket, socket.socket]:
+    """Return both ends of a TCP connection on loopback: the load's packets go through the same queues of the kernel."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        asking = socket.create_connection(server.getsockname())
+        asked, _ = server.accept()
+    for end in (asking, asked):
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return asking, asked
 
 
 def answer(asked: socket.socket, work_s: float = WORK_S) -> None:
@@ -47,7 +57,7 @@ def ask(asking: socket.socket, count: int, seconds: float, rng: random.Random) -
 
 def main() -> None:
     """Serve until standard input ends."""
-    asking, asked = socket.socketpair()
+    asking, asked = connected()
     if os.fork() == 0:
         asking.close()
         answer(asked)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from capstan_client.errors import CapstanError
+from controller.process.time_slices import ask_for_short_slices
 
 LOG: Final = logging.getLogger("capstan")
 
@@ -34,15 +35,21 @@ _WATCH: Final = _Watch()
 
 
 class ControlThread(threading.Thread):
-    """A daemon thread that does *work*; an error that *work* lets out is a death (`first_death`)."""
+    """A daemon thread that does *work*; an error that *work* lets out is a death (`first_death`).
 
-    def __init__(self, work: Callable[[], object], name: str) -> None:
+    urgent: once it wakes it is to have a processor before others that compute, as far as the kernel lets it ask so.
+    """
+
+    def __init__(self, work: Callable[[], object], name: str, urgent: bool = False) -> None:
         super().__init__(name=name, daemon=True)
         self._work = work
+        self._urgent = urgent
 
     def run(self) -> None:
         """Do the work; called by `start`."""
         try:
+            if self._urgent:
+                ask_for_short_slices()
             self._work()
         except BaseException as error:
             LOG.critical("the thread %r died", self.name, exc_info=True)

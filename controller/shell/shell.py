@@ -119,7 +119,7 @@ class OpenFlowShell:
         self._board.listen(*self._address)
         self._posted.watch(self._selector)
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL_S))
-        self._thread = ControlThread(self._run, "openflow")
+        self._thread = ControlThread(self._run, "openflow", urgent=True)
         self._thread.start()
 
     def stop(self) -> None:

@@ -1,0 +1,50 @@
+"""Slices that a thread asks for, as the kernel has them then."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+import threading
+
+import pytest
+
+from controller.process.time_slices import SHORT_SLICE_NS, ask_for_short_slices
+
+_GET_ATTRIBUTES = {"x86_64": 315, "aarch64": 275}
+KERNEL = tuple(int(part) for part in platform.release().split(".")[:2])
+
+
+def attributes() -> tuple[int, int, int]:
+    """Return policy, nice value and slice (nanoseconds) of the calling thread."""
+    buffer = ctypes.create_string_buffer(48)
+    assert ctypes.CDLL(None).syscall(_GET_ATTRIBUTES[platform.machine()], 0, buffer, 48, 0) == 0
+    _, policy, _, nice, _, runtime, _, _ = struct.unpack("=IIQiIQQQ", buffer.raw)
+    return policy, nice, runtime
+
+
+@pytest.mark.skipif(platform.machine() not in _GET_ATTRIBUTES, reason="system calls have other numbers here")
+def test_a_thread_gets_short_slices_and_keeps_all_else() -> None:
+    before = attributes()
+    found: list[tuple[int, int, int]] = []
+
+    def ask() -> None:
+        assert ask_for_short_slices()
+        found.append(attributes())
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    [(policy, nice, runtime)] = found
+    assert (policy, nice) == before[:2]
+    if KERNEL >= (6, 12):
+        assert runtime == SHORT_SLICE_NS
+    assert attributes() == before, "it is the thread's alone"
+
+
+def test_a_machine_whose_call_is_not_known_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    assert not ask_for_short_slices()
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before

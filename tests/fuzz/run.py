@@ -34,8 +34,10 @@ TARGETS: Final = {
 }
 """Module in tests/fuzz/targets and class, by name."""
 CORPUS: Final = Path(__file__).with_name("corpus")
-CASE_S: Final = 20.0
-"""A case takes milliseconds; what takes so long, hangs, however busy the machine is."""
+CASE_CPU_S: Final = 20.0
+"""Of processor time, all threads together. A case takes milliseconds: what takes so long, hangs."""
+CASE_WALL_S: Final = 600.0
+"""A case that computes nothing may wait for a processor, on a machine that is busy or stopped, or for ever."""
 MEMORY_BYTES: Final = 2 << 30
 """Of the whole process, most of it libraries'."""
 
@@ -45,7 +47,15 @@ class CaseTimeoutError(BaseException):
 
 
 def _end_case(number: int, frame: FrameType | None) -> NoReturn:
-    raise CaseTimeoutError(f"a case has not ended after {CASE_S:g} s")
+    if number == signal.SIGPROF:
+        raise CaseTimeoutError(f"a case has taken {CASE_CPU_S:g} s of processor time")
+    raise CaseTimeoutError(f"a case has not ended after {CASE_WALL_S:g} s")
+
+
+def _limit_case(cpu_s: float, wall_s: float) -> None:
+    """Have `_end_case` called after so long from now on; 0: never."""
+    signal.setitimer(signal.ITIMER_PROF, cpu_s)
+    signal.setitimer(signal.ITIMER_REAL, wall_s)
 
 
 def make(name: str) -> Target:
@@ -79,23 +89,24 @@ def main() -> int:
     parser.add_argument("--seed", type=int, required=True)
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    signal.signal(signal.SIGALRM, _end_case)
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, _end_case)
     target, rng = make(options.target), random.Random(options.seed)
     drawn = (case(rng, target.samples) for _ in itertools.count())
     until, done = time.monotonic() + options.seconds, 0
     for messages in itertools.chain(kept(options.target), itertools.islice(drawn, options.cases)):
-        signal.setitimer(signal.ITIMER_REAL, CASE_S)
+        _limit_case(CASE_CPU_S, CASE_WALL_S)
         try:
             target.run(messages)
         except BaseException:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            _limit_case(0, 0)
             path = keep(options.target, messages)
             print(
                 f"{options.target}: case {done} of seed {options.seed} fails; it is kept in {path}",
                 file=sys.stderr,
             )
             raise
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _limit_case(0, 0)
         done += 1
         if options.cases is None and time.monotonic() > until:
             break

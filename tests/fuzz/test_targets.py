@@ -46,27 +46,48 @@ def test_a_case_that_fails_is_kept_and_run_first(tmp_path: Path, monkeypatch: py
     assert list(run.kept("ovsdb")) == [messages]
 
 
-def test_a_case_that_hangs_or_takes_all_memory_ends(tmp_path: Path) -> None:
-    program = """
-import sys
+BAD_TARGET = """
+import sys, time
 from pathlib import Path
 from tests.fuzz import run, target
 class Bad(target.Target):
     samples = (b"x",)
     def run(self, messages):
         HOW
-run.CORPUS, run.CASE_S, run.make = Path(sys.argv.pop()), 0.2, lambda name: Bad()
+run.CORPUS, run.CASE_CPU_S, run.CASE_WALL_S = Path(sys.argv.pop()), 0.2, WALL_LIMIT
+run.make = lambda name: Bad()
 sys.exit(run.main())
 """
-    for how, words in (
-        ("while True: pass", "has not ended after 0.2 s"),
-        ("bytearray(4 << 30)", "MemoryError"),
-    ):
-        argv = [sys.executable, "-c", program.replace("HOW", how), "ovsdb", "--seed", "1", str(tmp_path)]
-        done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == 1
-        assert words in done.stderr
-        assert f"it is kept in {tmp_path}" in done.stderr
+
+
+def fuzz_one_that(how: str, corpus: Path, wall_s: float = 600.0) -> subprocess.CompletedProcess[str]:
+    program = BAD_TARGET.replace("HOW", how).replace("WALL_LIMIT", f"{wall_s}")
+    argv = [sys.executable, "-c", program, "ovsdb", "--seed", "1", "--cases", "1", str(corpus)]
+    return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("how", "wall_s", "words"),
+    [
+        ("while True: pass", 600.0, "has taken 0.2 s of processor time"),
+        ("time.sleep(600)", 0.3, "has not ended after 0.3 s"),
+        ("bytearray(4 << 30)", 600.0, "MemoryError"),
+    ],
+)
+def test_a_case_that_hangs_or_takes_all_memory_ends(
+    how: str, wall_s: float, words: str, tmp_path: Path
+) -> None:
+    done = fuzz_one_that(how, tmp_path, wall_s)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert f"it is kept in {tmp_path}" in done.stderr
+
+
+def test_a_case_that_gets_no_processor_does_not_hang(tmp_path: Path) -> None:
+    """As on a machine that is stopped, or busy: a case of milliseconds took more than 20 s."""
+    done = fuzz_one_that("time.sleep(0.6)", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 cases by seed 1, nothing found" in done.stdout
 
 
 def test_cases_follow_from_the_seed_and_are_bounded() -> None:

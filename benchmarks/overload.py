@@ -79,7 +79,7 @@ class Measured:
 
 
 def run(cycles: int = CYCLES) -> dict[str, Any]:
-    """Return all figures. Takes about three minutes. Raises ToolError."""
+    """Return all figures. Takes about four minutes. Raises ToolError."""
     with tempfile.TemporaryDirectory(prefix="capstan-overload-") as directory:
         return measure(Path(directory), cycles)
 

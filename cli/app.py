@@ -28,6 +28,7 @@ COMMANDS: Final[dict[str, str]] = {
     "scheme": "cli.commands.lab",
     "link": "cli.commands.link",
     "capton": "cli.commands.capton",
+    "page": "cli.commands.page",
     "serve": "cli.commands.serve",
     "agent": "cli.commands.serve",
     "work": "cli.commands.work",

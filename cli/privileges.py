@@ -8,17 +8,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from cli.console import fail, progress
-from topologies.machine import (
-    TUN_ADVICE,
-    TUN_DEVICE,
-    missing_programs,
-    privilege_problem,
-)
+
+
+def is_root() -> bool:
+    """Return whether we are root; Windows has none."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def need_root(command: str) -> None:
     """End with a clear error unless we are root."""
-    if os.geteuid() != 0:
+    if not is_root():
         fail(
             f"'{command}' makes network namespaces and switches, so it needs root: sudo ./capstan {command} ..."
         )
@@ -26,7 +25,7 @@ def need_root(command: str) -> None:
 
 def lab_obstacle() -> str | None:
     """Return why a process that we start can have no lab; None: it has root, or a sudo that asks for no password."""
-    if os.geteuid() == 0:
+    if is_root():
         return None
     try:
         asked = subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False).returncode
@@ -38,6 +37,8 @@ def lab_obstacle() -> str | None:
 def need_lab(command: str) -> None:
     """End with a clear error unless a lab can be built here: root, programs, /dev/net/tun and namespaces."""
     need_root(command)
+    from topologies.machine import TUN_ADVICE, TUN_DEVICE, missing_programs, privilege_problem  # Linux's
+
     if missing := missing_programs():
         packages = " ".join(sorted({*missing.values()}))
         fail(f"'{command}' needs programs that are not installed: apt-get install {packages}")
@@ -63,7 +64,7 @@ def need_all_of_a_lab(command: str, results: Path) -> None:
 def give_to_caller(*paths: Path) -> None:
     """Give what we made at these paths, and below, to the caller of sudo. Others' files stay theirs."""
     user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
-    if os.geteuid() != 0 or not (user.isdecimal() and group.isdecimal()):
+    if not (is_root() and user.isdecimal() and group.isdecimal()):
         return
     for path in paths:
         for entry in (path, *(path.rglob("*") if path.is_dir() and not path.is_symlink() else ())):

@@ -190,6 +190,7 @@ def run_controller(
         click.ClickException: an option is wrong, or something cannot be had.
     """
     gc.disable()  # nothing of what is imported goes: looking for what does takes a third of a start and an end
+    import controller.shell.shell  # noqa: F401 with os-ken, which a controller without switches does not need
     from controller.app import Settings, serve  # a second's work, which --help need not wait for
 
     gc.enable()

@@ -9,6 +9,7 @@ import logging
 import os
 import secrets
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from controller.agents.server import ChannelSettings
 from controller.agents.token import host_tokens, read_or_make_token
 from controller.api.body_limits import long_bodies
 from controller.api.exporting import MOST_WAITING
+from controller.api.front.in_process import HttpThread
 from controller.api.front.limits import FrontSettings, TlsFiles, Tokens
 from controller.api.front.process import HttpFront
 from controller.api.server import ApiSettings, Extension, make_app
@@ -42,6 +44,8 @@ from protocol.version import VERSION
 API_THREADS: Final = 2 * MOST_WAITING
 """Half of them answer all that is not drawn."""
 LLDP_KEY_BYTES: Final = 16
+LOOK_S: Final = 0.5 if sys.platform == "win32" else 3600.0
+"""Between looks whether to end, which a signal cuts short except on Windows."""
 LAST_S: Final = 10.0
 """After a control thread died, the process has this long to end in order; then it ends at once."""
 DIED_STATUS: Final = 70
@@ -97,6 +101,8 @@ class Settings:
     opens_on_tour: bool = False
     links_every_s: float = EVERY_S
     extension: MakeExtension | None = None
+    fabric: bool = True
+    """False: no switches and no agents, so nothing that they need; the API is on loopback."""
     keep_records_days: float | None = None
     """Flow records of experiments that ended before are let go; None: they are kept for ever."""
 
@@ -139,18 +145,18 @@ class _Process:
     def __init__(self, settings: Settings) -> None:
         data = settings.data
         self._settings: Final = settings
-        token = read_or_make_token(settings.token_file or data / "agents-token")
+        token = _agents_token(settings)
         hosts = settings.agent_hosts
         own_tokens = host_tokens(data / "agent-tokens", hosts) if hosts else None
         self._tokens: Final = _make_api_tokens(settings)
         self._socket_path: Final = settings.agents_socket or (
-            None if settings.agents_tcp else data / "agents.sock"
+            None if settings.agents_tcp or not settings.fabric else data / "agents.sock"
         )
         self._database: Final = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
-        key = _lldp_key(data / "lldp-key")
+        key = _lldp_key(data / "lldp-key") if settings.fabric else secrets.token_bytes(LLDP_KEY_BYTES)
         self.running: Final = RunningController(
             key=key,
-            openflow=(settings.openflow_address, settings.openflow_port),
+            openflow=(settings.openflow_address, settings.openflow_port) if settings.fabric else None,
             allowed=_allowed_switches(settings),
             tls=None if settings.openflow_tls is None else SwitchTlsContexts(settings.openflow_tls),
             channel=ChannelSettings(
@@ -197,7 +203,7 @@ class _Process:
         try:
             if self._extension is not None:
                 self._extension.start(api, self._tokens.operate, _own_authority(self._settings))
-            while not self._ending.wait(3600):
+            while not self._ending.wait(LOOK_S):
                 continue
             if self._no_api is not None:
                 raise OSError(self._no_api)
@@ -215,19 +221,22 @@ class _Process:
         self._database.dispose()  # SQLite then folds its -wal into the file, and removes it
         (self._settings.data / "endpoints.json").unlink(missing_ok=True)
 
-    def _make_front(self) -> HttpFront:
+    def _make_front(self) -> HttpFront | HttpThread:
         address, port = self._settings.api_address, self._settings.api_port
+        settings = FrontSettings(
+            API_THREADS,
+            long_bodies=long_bodies(self._app),
+            tokens=Tokens(self._tokens.operate, self._tokens.read),
+            tls=self._settings.api_tls,
+        )
         try:
+            if not self._settings.fabric:
+                return HttpThread(self._app, address, port, settings)
             return HttpFront(
                 self._app,
                 address,
                 port,
-                FrontSettings(
-                    API_THREADS,
-                    long_bodies=long_bodies(self._app),
-                    tokens=Tokens(self._tokens.operate, self._tokens.read),
-                    tls=self._settings.api_tls,
-                ),
+                settings,
                 lambda code, after_s: self.running.events.add(http_restarted(code, after_s)),
                 self._give_up,
             )
@@ -239,6 +248,12 @@ class _Process:
         self._ending.set()
 
     def _print_addresses(self, api: str) -> None:
+        if not self._settings.fabric:
+            print(
+                f"page {api}/watch    tour {api}/tour    begin a simulation {api}/compare    Ctrl-C ends it",
+                flush=True,
+            )
+            return
         print(
             f"capstan controller: API {api}, switches at {_openflow_at(self._settings, self.running)}, "
             f"agents at {_agents_at(self._settings, self.running, self._socket_path)}",
@@ -275,6 +290,13 @@ def _datagram_keys(settings: Settings) -> PairKeys | None:
         return None
     secret = read_or_make_token(settings.data / "datagram-secret")
     return PairKeys(secret, time.time(), time.monotonic())
+
+
+def _agents_token(settings: Settings) -> str:
+    """Return what agents show; where there are none, a fresh one that is kept nowhere. Raises TokenError."""
+    if not settings.fabric:
+        return secrets.token_urlsafe()
+    return read_or_make_token(settings.token_file or settings.data / "agents-token")
 
 
 def _allowed_switches(settings: Settings) -> AllowedSwitches | None:
@@ -366,7 +388,9 @@ def _write_endpoints(
             "address": settings.openflow_address,
             "port": running.shell.port,
             "tls": settings.openflow_tls is not None,
-        },
+        }
+        if settings.fabric
+        else None,
         "agents": {
             "socket": str(socket_path) if socket_path else None,
             "tcp": f"{_in_url(tcp.address)}:{running.agents.tcp_port}" if tcp else None,

@@ -47,8 +47,8 @@ from controller.schemes.current import CurrentScheme, SchemeFile
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import Scheme
-from controller.shell.shell import OpenFlowShell
 from controller.shell.shell_events import PortCounters
+from controller.shell.switchless import Shell, SwitchlessShell
 from controller.store.finished_flows import FinishedFlowStore
 from controller.tpfs.learner import TypeLearner
 from ovsdb.port_queues import ONE_QUEUE, PortLimit, PortQueues
@@ -68,12 +68,15 @@ class AgentEvent:
 
 
 class RunningController:
-    """Control plane, switches' shell and agents' channel, from `start` to `stop`."""
+    """Control plane, switches' shell and agents' channel, from `start` to `stop`.
+
+    openflow: where switches connect; None: there are none, and what only they need is not imported.
+    """
 
     def __init__(
         self,
         key: bytes,
-        openflow: tuple[str, int],
+        openflow: tuple[str, int] | None,
         channel: ChannelSettings,
         token: str,
         state_file: Path,
@@ -86,7 +89,7 @@ class RunningController:
     ) -> None:
         self.events = EventLog()
         self._plane = ControlPlane(key)
-        self.shell = OpenFlowShell(self._plane, *openflow, on_event=self._note, allowed=allowed, tls=tls)
+        self.shell = self._make_shell(openflow, allowed, tls)
         self._snapshot = SharedCall(self.shell.post, self._plane.snapshot)
         self.queues = QueueService()
         self.learner = TypeLearner(self._publish_types, self.events.add, finished_flows)
@@ -245,6 +248,18 @@ class RunningController:
             if rate > 0:
                 rates[link.name] = rate / 1000
         return rates
+
+    def _make_shell(
+        self,
+        openflow: tuple[str, int] | None,
+        allowed: AllowedSwitches | None,
+        tls: SwitchTlsContexts | None,
+    ) -> Shell:
+        if openflow is None:
+            return SwitchlessShell(self._note)
+        from controller.shell.shell import OpenFlowShell
+
+        return OpenFlowShell(self._plane, *openflow, on_event=self._note, allowed=allowed, tls=tls)
 
     def _note(self, event: object) -> None:
         if isinstance(event, PortCounters):

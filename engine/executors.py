@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -25,6 +26,8 @@ TAIL_BYTES: Final = 2000
 STOP_S: Final = 30.0
 """How long a worker may take to take its lab down."""
 PATIENCE_S: Final = 60.0
+_OWN_GROUP: Final[int] = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+"""On Windows, what a session is elsewhere."""
 
 
 class ExecutorError(CapstanError, ValueError):
@@ -72,7 +75,7 @@ def work(
     variables = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
     if order.token is not None:
         variables[TOKEN_VARIABLE] = order.token
-    argv = [str(ROOT / "capstan"), "work", *order.arguments()]
+    argv = [*launcher(), "work", *order.arguments()]
     with tempfile.TemporaryFile() as log, tempfile.NamedTemporaryFile("w", suffix=".pem") as authority:
         if order.authority is not None:  # as text, for the worker's machine may be another one
             authority.write(order.authority)
@@ -86,12 +89,19 @@ def work(
             env=variables,
             cwd="/",
             start_new_session=True,  # Ctrl-C is for the controller, which ends us
+            creationflags=_OWN_GROUP,
         )
         on_start(process)
         code = process.wait()
         size = log.seek(0, os.SEEK_END)
         log.seek(max(0, size - TAIL_BYTES))
         return WorkerEnd(code, log.read().decode(errors="replace").strip())
+
+
+def launcher() -> list[str]:
+    """Return what begins a command of Capstan: a checkout's launcher, else, as in a wheel, this Python."""
+    own = ROOT / "capstan"
+    return [str(own)] if own.is_file() else [sys.executable, "-P", "-m", "cli"]
 
 
 def new_name() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
+import _thread
 import os
 import signal
 import socket
@@ -29,7 +29,7 @@ BEAT_S: Final = 0.5
 SLOTS: Final = Path("/run/capstan-labs")
 """A directory of root's own: a user who can open a slot's file can hold it."""
 SLOT_WAIT_S: Final = 0.5
-STOP: Final = signal.SIGUSR1
+STOP: Final = signal.Signals(getattr(signal, "SIGUSR1", 0) or getattr(signal, "SIGBREAK"))  # noqa: B009 Windows' own
 """What the thread that receives a cancellation sends to the one that runs the experiment."""
 
 
@@ -57,6 +57,8 @@ def machine_slot(labs: int, directory: Path = SLOTS) -> Iterator[None]:
 
     directory: made if it is missing, for its owner alone. Raises SlotError, OSError.
     """
+    import fcntl  # Linux's, as labs are
+
     _own(directory)
     while True:
         for number in range(labs):
@@ -174,6 +176,14 @@ class Worker:
             self._labs.take_down()
 
 
+def _send_stop() -> None:
+    """Have the handler of `STOP` called in the main thread."""
+    if hasattr(signal, "SIGUSR1"):
+        os.kill(os.getpid(), STOP)
+    else:  # on Windows os.kill would end the process
+        _thread.interrupt_main(STOP)
+
+
 class Heartbeat:
     """Reports where an attempt is while it is within, and stops it (by `Stopped`) when it is not to go on.
 
@@ -235,7 +245,7 @@ class Heartbeat:
             if go_on:
                 go_on = self._is_to_go_on()
             if not go_on:
-                os.kill(os.getpid(), STOP)
+                _send_stop()
             self._ended.wait(BEAT_S)
 
     def _is_to_go_on(self) -> bool:

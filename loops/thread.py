@@ -71,7 +71,12 @@ class LoopThread:
             if self._fault is not None:
                 raise self._fault
 
-        self._thread = self._make_thread(lambda: asyncio.run(main()), self._name)
+        def run() -> None:
+            # Streams wait for sockets of their own, which the loop that Windows has by default cannot.
+            with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+                runner.run(main())
+
+        self._thread = self._make_thread(run, self._name)
         self._thread.start()
         ready.wait()
         if failure:

@@ -47,17 +47,23 @@ def beyond(bounds: Meta, value: float, unit: str) -> str | None:
 def words(bounds: Meta, unit: str = "") -> str:
     """Return the rule: "must be 1..128", "must be above 0 s and at most 10 s"."""
     after = f" {unit}" if unit else ""
-    if bounds.gt is not None and bounds.lt is not None:
-        return f"must lie between {bounds.gt:g} and {bounds.lt:g}{after}, both excluded"
-    if bounds.gt is not None:
-        return f"must be above {bounds.gt:g}{after}" + (
-            f" and at most {_digits(bounds.le)}{after}" if bounds.le is not None else ""
-        )
-    if bounds.le is None:
-        return "must not be negative" if bounds.ge == 0 else f"must be at least {_digits(bounds.ge)}{after}"
-    if isinstance(bounds.ge, int) and isinstance(bounds.le, int):
-        return f"must be {bounds.ge}..{bounds.le}{after}"
-    return f"must be {_digits(bounds.ge)}{after} to {_digits(bounds.le)}{after}"
+    match bounds:
+        case Meta(gt=float() | int() as above, lt=float() | int() as below):
+            return f"must lie between {above:g} and {below:g}{after}, both excluded"
+        case Meta(ge=int() as least, le=int() as most):
+            return f"must be {least}..{most}{after}"
+        case Meta(ge=float() | int() as least, le=float() | int() as most):
+            return f"must be {_digits(least)}{after} to {_digits(most)}{after}"
+        case Meta(ge=0, le=None, lt=None):
+            return "must not be negative"
+    limits = (
+        ("at least", bounds.ge),
+        ("above", bounds.gt),
+        ("at most", bounds.le),
+        ("below", bounds.lt),
+    )
+    said = [f"{rule} {_digits(limit)}{after}" for rule, limit in limits if limit is not None]
+    return f"must be {' and '.join(said)}"
 
 
 def in_json_schema(bounds: Meta) -> dict[str, float]:
@@ -109,5 +115,5 @@ def bounds_of(hint: Any) -> Meta | None:
     return next((bounds for option in inner if (bounds := bounds_of(option)) is not None), None)
 
 
-def _digits(number: float | None) -> str:
+def _digits(number: float) -> str:
     return f"{number:g}" if isinstance(number, float) else str(number)

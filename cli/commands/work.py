@@ -11,7 +11,7 @@ import click
 from capstan_client.http import TOKEN_VARIABLE
 from cli.console import progress
 from cli.controller_options import authority_option, token_file_option
-from cli.privileges import need_lab
+from cli.privileges import is_root, need_lab
 from cli.worker_options import labs_option, patience_option
 from topologies.cores import own_cores
 
@@ -50,7 +50,7 @@ def work_command(
     """
     if labs_only and simulations:
         raise click.UsageError("--labs-only and --simulations exclude each other")
-    if os.geteuid() != 0 and not (labs_only or simulations):
+    if not is_root() and not (labs_only or simulations):
         progress.print("labs need root: this worker takes simulations only", markup=False)
         simulations = True
     if not simulations:
@@ -64,7 +64,7 @@ def work_command(
     if token_file is not None:
         token = token_file.read_text(encoding="utf-8").strip()
     takes: Takes = "simulations" if simulations else "labs" if labs_only else "all"
-    if simulations:
+    if simulations and hasattr(os, "nice"):
         os.nice(BEHIND_OTHERS)
     with (
         nullcontext() if simulations else machine_slot(labs),

@@ -22,7 +22,7 @@ def channel_loop(
     """Return the loop of the agents' channel, not started; it raises ChannelError."""
 
     async def first() -> None:
-        with suppress(OSError):  # not root
+        with suppress(OSError, AttributeError):  # not root; Windows has no such call
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         await opening()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 ROWS: Final = 5000
 """Rows of a group in a file."""
 DRAW_S: Final = 60.0
+NICE: Final = ("nice",) if shutil.which("nice") else ()
+"""What begins a command that lets others go first; Windows has none."""
 _DRAWING: Final = threading.Lock()
 """One figure at a time: each takes a processor for a second or so."""
 MOST_WAITING: Final = 8
@@ -100,7 +103,7 @@ def printed(what: str, made: str, module: Sequence[str], lines: Iterable[bytes])
 def _printed(what: str, made: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
     with _DRAWING:
         process = subprocess.Popen(
-            ["nice", sys.executable, "-m", *module],
+            [*NICE, sys.executable, "-m", *module],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -28,7 +28,7 @@ class Reader:
         self._out = memoryview(head)
         self._moved = now
         connection.setblocking(False)
-        if connection.family != socket.AF_UNIX:
+        if connection.family in (socket.AF_INET, socket.AF_INET6):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

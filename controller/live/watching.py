@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping
 from controller.agents.server import AgentServer
 from controller.live.event_log import EventLog
 from controller.live.flow_sampling import FlowSampler
-from controller.live.link_sampling import EVERY_S, LinkSampler, Queues
+from controller.live.link_sampling import EVERY_S, LinkSampler, Queues, Switches
 from controller.live.stream import EventStream
 from controller.plane.naming import FabricNames
 from controller.plane.snapshot import FabricSnapshot
-from controller.shell.shell import OpenFlowShell
 from protocol.version import VERSION
 
 
@@ -21,7 +20,7 @@ class LiveView:
     def __init__(
         self,
         log: EventLog,
-        shell: OpenFlowShell,
+        switches: Switches,
         agents: AgentServer,
         snapshot: Callable[[], FabricSnapshot],
         rates: Callable[[FabricNames], Mapping[str, float]],
@@ -32,7 +31,7 @@ class LiveView:
         self.stream = EventStream(log, self.names, VERSION, self._wake)
         log.added.subscribe(self.stream.note)
         self.links = LinkSampler(
-            shell,
+            switches,
             self.names,
             rates,
             queues,

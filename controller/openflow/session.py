@@ -15,7 +15,8 @@ from typing import Final
 
 from controller.fabric.switch_data import MeterReading, Port
 from controller.openflow import bundle, codec, reading, requests
-from controller.openflow.errors import PeerError, SwitchError, describe, error_names
+from controller.openflow.error_names import error_names
+from controller.openflow.errors import PeerError, SwitchError, describe
 from controller.openflow.holdings import Holdings, What
 from controller.openflow.inventory import InventoryReader
 from controller.openflow.osken import ofp

@@ -9,26 +9,9 @@ from dataclasses import dataclass, field
 from controller.openflow.connection import SwitchConnection
 from controller.openflow.errors import SwitchError
 from controller.plane.effects import ModeChanged
-from controller.schemes.scheme import Mode
+from controller.shell.shell_events import ModeSwitched
 
 Ticket = tuple[SwitchConnection, int]
-
-
-@dataclass(frozen=True, slots=True)
-class ModeSwitched:
-    """How long one mode change took: a trace of times in seconds on the shell's clock.
-
-    ``noticed``: the packet-in or meter count that caused it was read; ``sent``: the change was handed to the socket;
-    ``confirmed``: the switch's barrier reply was read (its datapath follows within milliseconds).
-    """
-
-    at: float
-    leaf: int
-    mode: Mode
-    cause: str
-    noticed: float
-    sent: float
-    confirmed: float
 
 
 @dataclass(slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Builds the wheel of what simulates (PEP 517): the native kernels' wheel, by maturin, with the rooms beside them."""
+"""Builds the wheel of what simulates (PEP 517): the native kernels' wheel, by maturin, rooms and page beside them."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def build_wheel(
     """Build the kernels and return the name of the wheel that has them and the rooms, in `wheel_directory`."""
     import maturin  # of the build's own environment
 
+    check_page(ROOT / "webui")  # before minutes of compiling
     before = Path.cwd()
     with TemporaryDirectory() as built:
         os.chdir(ROOT / "native")
@@ -43,8 +44,27 @@ def kernel_settings(system: str, settings: Mapping[str, Any] | None) -> dict[str
     return {**without, **(settings or {})}
 
 
+def check_page(webui: Path) -> None:
+    """Raise SystemExit unless the dashboard is built, and not older than its sources; *webui*: their folder."""
+    built = webui / "dist" / "index.html"
+    sources = [webui / "index.html", webui / "package-lock.json", webui / "vite.config.ts"]
+    sources += [
+        path for folder in ("src", "public") for path in (webui / folder).rglob("*") if path.is_file()
+    ]
+    if not built.is_file():
+        problem = "is not built"
+    elif newer := [path for path in sources if path.stat().st_mtime > built.stat().st_mtime]:
+        problem = f"is older than {newer[0].relative_to(webui).as_posix()}"
+    else:
+        return
+    raise SystemExit(
+        f"the page in {built.parent} {problem}: build it with Node 20.19, 22.12 or newer, "
+        f"and then the wheel again:  cd {webui} && npm ci --ignore-scripts && npm run build"
+    )
+
+
 def with_rooms(native: Path, directory: Path) -> str:
-    """Write the wheel that has a native wheel's kernels and the rooms of this checkout; return its name."""
+    """Write the wheel that has a native wheel's kernels, the rooms of this checkout and its page; return its name."""
     document = tomllib.loads((HERE / "pyproject.toml").read_text())
     project, rooms = document["project"], document["tool"]["capstan"]
     distribution = f"{project['name'].replace('-', '_')}-{project['version']}"
@@ -69,13 +89,14 @@ def with_rooms(native: Path, directory: Path) -> str:
 
 
 def _files(tool: Mapping[str, Any]) -> Iterator[Path]:
-    """Yield the files of the rooms, of the commands those that simulate or check, and of the labs what students get."""
+    """Yield the page's files and those of the rooms; of commands and labs what is of use without a checkout."""
     commands = ROOT / "cli" / "commands"
     for room in tool["rooms"]:
         for path in sorted((ROOT / room).rglob("*")):
             left_out = path.parent == commands and path.stem not in {"__init__", *tool["commands"]}
             if path.suffix in KINDS and "__pycache__" not in path.parts and not left_out:
                 yield path
+    yield from (path for path in sorted((ROOT / tool["page"]).rglob("*")) if path.is_file())
     for lab in sorted((ROOT / tool["labs"]).glob("[0-9]*/")):
         yield from (path for path in sorted(lab.iterdir()) if path.suffix in KINDS | {".md"})
 

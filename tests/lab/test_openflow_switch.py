@@ -33,9 +33,8 @@ from controller.openflow.wanted import (
 )
 from controller.plane.effects import Effects, ModeChanged
 from controller.shell import shell as shell_module
-from controller.shell.confirmations import ModeSwitched
 from controller.shell.shell import OpenFlowShell
-from controller.shell.shell_events import SwitchRefused
+from controller.shell.shell_events import ModeSwitched, SwitchRefused
 from tests.lab.openflow_plane import ScriptedPlane, change, everything, state, whole
 from tests.lab.openflow_rig import switch
 from tests.waiting import eventually

@@ -4,13 +4,25 @@ import { measures } from "../src/experiments/bars";
 import { about, fieldOf, lineOf } from "../src/experiments/problems";
 import { roughly } from "../src/experiments/roughly";
 import { schemaFields } from "../src/experiments/schemaFields";
-import { type Draft, submission, typed, untouched } from "../src/experiments/submission";
+import { type Draft, type Kind, kindsOf, submission, typed, untouched } from "../src/experiments/submission";
 
 const draft: Draft = untouched("small");
+const LABS: Kind[] = ["lab", "simulation"];
+
+test("without a worker for labs all is simulated, else what was chosen", () => {
+  expect(kindsOf(undefined)).toEqual(["lab"]);
+  expect(kindsOf({ workers: 1, simulation_workers: 0 })).toEqual(["lab"]);
+  expect(kindsOf({ workers: 1, simulation_workers: 2 })).toEqual(LABS);
+  const alone = kindsOf({ workers: 0, simulation_workers: 2 });
+  expect(submission(draft, alone)).toEqual({ preset: "small", kind: "simulation" });
+  expect(submission({ ...draft, text: "name: x" }, alone)).toEqual({ text: "name: x", kind: "simulation" });
+  expect(submission({ ...draft, kind: "simulation" }, LABS)["kind"]).toBe("simulation");
+  expect(submission({ ...draft, kind: "lab" }, LABS)["kind"]).toBeUndefined();
+});
 
 test("what was not changed is not sent", () => {
-  expect(submission(draft)).toEqual({ preset: "small" });
-  expect(submission({ ...draft, seed: "0", repeats: "2", schemes: ["caps"] })).toEqual({
+  expect(submission(draft, LABS)).toEqual({ preset: "small" });
+  expect(submission({ ...draft, seed: "0", repeats: "2", schemes: ["caps"] }, LABS)).toEqual({
     preset: "small",
     seed: 0,
     repeats: 2,
@@ -25,7 +37,7 @@ test("fields are sent dotted, with the types that were meant", () => {
     { field: "", value: "1" },
     { field: "x", value: "" },
   ];
-  expect(submission({ ...draft, changes })["set"]).toEqual({
+  expect(submission({ ...draft, changes }, LABS)["set"]).toEqual({
     "workload.flows.count": 10,
     "transport.profile": "ns2",
   });
@@ -42,14 +54,14 @@ test("fields are sent dotted, with the types that were meant", () => {
 test("a load takes the place of the preset's rate of arrivals, and a sweep's values are a list", () => {
   const load = "workload.flows.arrivals.load";
   const rate = "workload.flows.arrivals.rate_per_s";
-  expect(submission({ ...draft, load: "0.4" })["set"]).toEqual({ [load]: 0.4, [rate]: null });
+  expect(submission({ ...draft, load: "0.4" }, LABS)["set"]).toEqual({ [load]: 0.4, [rate]: null });
   const axes = [
     { field: load, values: "0.2, 0.4," },
     { field: "fabric.spines", values: "4,8" },
     { field: "", values: "1" },
     { field: "seed", values: " " },
   ];
-  expect(submission({ ...draft, load: "0.9", axes })).toEqual({
+  expect(submission({ ...draft, load: "0.9", axes }, LABS)).toEqual({
     preset: "small",
     set: { [load]: 0.2, [rate]: null },
     sweep: [
@@ -57,9 +69,9 @@ test("a load takes the place of the preset's rate of arrivals, and a sweep's val
       { label: "spines", fields: ["fabric.spines"], values: [4, 8] },
     ],
   });
-  expect(submission({ ...draft, axes: [{ field: "workload.flows.count", values: "5" }] })["sweep"]).toEqual([
-    { label: "count", fields: ["workload.flows.count"], values: [5] },
-  ]);
+  expect(
+    submission({ ...draft, axes: [{ field: "workload.flows.count", values: "5" }] }, LABS)["sweep"],
+  ).toEqual([{ label: "count", fields: ["workload.flows.count"], values: [5] }]);
 });
 
 test("a problem is told at its field and at its line", () => {
@@ -91,7 +103,7 @@ test.each([
 
 test("a spec that is edited as text is sent as text", () => {
   const changes = [{ field: "workload.flows.count", value: "10" }];
-  expect(submission({ ...draft, text: "name: x", changes, schemes: ["caps"], seed: "3" })).toEqual({
+  expect(submission({ ...draft, text: "name: x", changes, schemes: ["caps"], seed: "3" }, LABS)).toEqual({
     text: "name: x",
     seed: 3,
   });

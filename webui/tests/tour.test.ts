@@ -102,11 +102,13 @@ describe("a step", () => {
       all.ecmp.packets.flatMap(({ flow }) => (flow?.trafficClass === "long" ? [flow.id] : [])),
     );
     for (const { plays } of STEPS) {
-      expect(liveRun(plays)).toMatchObject({
+      expect(liveRun(plays, "lab")).toMatchObject({
         preset: "small",
         schemes: [plays],
         set: { "workload.long_flows.number": long.size },
       });
+      expect(liveRun(plays, "lab")["kind"]).toBeUndefined();
+      expect(liveRun(plays, "simulation")["kind"]).toBe("simulation");
     }
   });
 

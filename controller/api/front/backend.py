@@ -8,7 +8,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from io import BytesIO
 from typing import IO, Any, Final
@@ -52,17 +52,23 @@ def serve_control(control: socket.socket, app: WSGIApplication) -> None:
             threading.Thread(target=serve, args=(connection, app), name="api", daemon=True).start()
 
 
-def serve(connection: socket.socket, app: WSGIApplication) -> None:
-    """Answer one request after the other, until the other side closes."""
+ReadTaken = Callable[[socket.socket], socket.socket | str]
+"""Returns a client's connection that is handed over, or why it is not."""
+
+
+def serve(connection: socket.socket, app: WSGIApplication, read: ReadTaken = read_taken) -> None:
+    """Answer one request after the other, until the other side closes. read: as the other side hands over."""
     with connection, suppress(OSError):
         while True:
             kind, payload = read_frame(connection)
             if kind != Kind.REQUEST:
                 raise WireError(f"{kind.name} came instead of REQUEST")
-            _answer(connection, json.loads(payload), app)
+            _answer(connection, json.loads(payload), app, read)
 
 
-def _answer(connection: socket.socket, environ: WSGIEnvironment, app: WSGIApplication) -> None:
+def _answer(
+    connection: socket.socket, environ: WSGIEnvironment, app: WSGIApplication, read: ReadTaken
+) -> None:
     """Answer a request. Raise OSError if the answer cannot be brought to its end: the connection is of no
     more use.
     """
@@ -75,7 +81,7 @@ def _answer(connection: socket.socket, environ: WSGIEnvironment, app: WSGIApplic
             "wsgi.multiprocess": False,
             "wsgi.run_once": False,
             "wsgi.input_terminated": True,
-            HAND_OVER: lambda: _take(connection),
+            HAND_OVER: lambda: _take(connection, read),
         }
         outgoing = _Outgoing(connection)
 
@@ -115,10 +121,10 @@ def _body(connection: socket.socket, size: int) -> IO[bytes]:
     return file
 
 
-def _take(connection: socket.socket) -> socket.socket:
-    """Return the client's connection, out of the HTTP process. Raises HandOverError."""
+def _take(connection: socket.socket, read: ReadTaken) -> socket.socket:
+    """Return the client's connection, out of the HTTP server. Raises HandOverError."""
     connection.sendall(frame(Kind.HANDOVER))
-    taken = read_taken(connection)
+    taken = read(connection)
     if isinstance(taken, str):
         raise HandOverError(taken)
     return taken

@@ -22,6 +22,7 @@ HEADER: Final = struct.Struct("!BI")
 """Of a frame: kind, bytes that follow."""
 PIECE: Final = 1 << 16
 """Bytes; at most so many are read, or gathered to be sent, at once."""
+NOT_SAID: Final = "the HTTP server did not say what becomes of the connection"
 
 
 class Kind(enum.IntEnum):
@@ -89,6 +90,24 @@ def send_taken(connection: socket.socket, taken: socket.socket) -> None:
     socket.send_fds(connection, [frame(Kind.HANDED_OVER)], [taken.fileno()])
 
 
+def send_taken_here(connection: socket.socket, taken: socket.socket) -> None:
+    """Hand over a client's connection to another thread of this process: by its descriptor's number.
+
+    No system has to pass descriptors for it. *taken* is no longer the caller's.
+    """
+    connection.sendall(frame(Kind.HANDED_OVER, str(taken.detach()).encode()))
+
+
+def read_taken_here(connection: socket.socket) -> socket.socket | str:
+    """Return what `send_taken_here` sent, or why it is not to be had. Raises WireError."""
+    kind, payload = read_frame(connection)
+    if kind == Kind.HANDED_OVER:
+        return socket.socket(fileno=int(payload))
+    if kind == Kind.DECLINED:
+        return payload.decode()
+    raise WireError(NOT_SAID)
+
+
 def read_taken(connection: socket.socket) -> socket.socket | str:
     """Return the client's connection, or why it is not to be had. Raises WireError."""
     # Descriptors come with the first byte that they were sent with, and lost to one that does not ask for them.
@@ -100,4 +119,4 @@ def read_taken(connection: socket.socket) -> socket.socket | str:
             return socket.socket(fileno=descriptors[0])
         if kind == Kind.DECLINED:
             return read_exactly(connection, size).decode()
-    raise WireError("the HTTP process did not say what becomes of the connection")
+    raise WireError(NOT_SAID)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import socket
 import struct
-import termios
+
+try:
+    import fcntl
+    import termios
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 class Pace:
@@ -32,6 +36,8 @@ class Pace:
 
 def kernel_queue_bytes(connection: socket.socket) -> int:
     """Return how many bytes the kernel keeps that the other end has not acknowledged; 0 if it does not say."""
+    if fcntl is None:
+        return 0
     try:
         kept = fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4))
     except (OSError, ValueError):  # a socket that was closed meanwhile

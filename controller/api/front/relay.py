@@ -27,10 +27,17 @@ class Worker:
     """Passes one request at a time. connect: gives a connection to a thread that serves no other worker.
 
     large: takes over responses that are too large to be kept whole, each with its connection to a thread.
+    hand_over: gives such a thread a client's connection.
     """
 
-    def __init__(self, connect: Callable[[], socket.socket], large: LargeResponses) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], socket.socket],
+        large: LargeResponses,
+        hand_over: Callable[[socket.socket, socket.socket], None] = send_taken,
+    ) -> None:
         self._connect = connect
+        self._hand_over = hand_over
         self._large = large
         self._socket: socket.socket | None = None
         self._reader = asyncio.StreamReader()
@@ -108,7 +115,7 @@ class Worker:
             try:
                 with waiter.take() as connection:
                     taken = True
-                    send_taken(self._socket, connection)
+                    self._hand_over(self._socket, connection)
             except TakeError as error:
                 self._writer.write(frame(Kind.DECLINED, str(error).encode()))
 

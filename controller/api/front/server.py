@@ -14,6 +14,7 @@ from controller.api.access import Access
 from controller.api.front.body import BodyRoom
 from controller.api.front.coalescing import RequestQueue
 from controller.api.front.connection import Connection
+from controller.api.front.frames import send_taken
 from controller.api.front.large_responses import LargeResponses
 from controller.api.front.limits import FrontSettings, TlsFiles
 from controller.api.front.places import Places, Waiting, group_of
@@ -36,11 +37,15 @@ _LOG: Final = logging.getLogger("capstan.api")
 class HttpServer:
     """Answers clients of *listener*, which listens. Made and used in one event loop.
 
-    connect: gives a connection to a thread of the controller's.
+    connect: gives a connection to a thread of the controller's. hand_over: gives it a client's connection.
     """
 
     def __init__(
-        self, listener: socket.socket, connect: Callable[[], socket.socket], settings: FrontSettings
+        self,
+        listener: socket.socket,
+        connect: Callable[[], socket.socket],
+        settings: FrontSettings,
+        hand_over: Callable[[socket.socket, socket.socket], None] = send_taken,
     ) -> None:
         limits = settings.limits
         self.limits = limits
@@ -60,7 +65,7 @@ class HttpServer:
         """As many as there are requests that wait."""
         self._turns = asyncio.Semaphore(AT_WORK)
         self._large = LargeResponses(limits.large_answers, limits.large_answer_bytes)
-        self._workers = [Worker(connect, self._large) for _ in range(settings.workers)]
+        self._workers = [Worker(connect, self._large, hand_over) for _ in range(settings.workers)]
         self._busy = 0
 
     async def serve(self, until: asyncio.Event) -> None:

@@ -94,6 +94,22 @@ def test_a_bound_in_words(bounds: Meta, unit: str, said: str) -> None:
     assert beyond(bounds, 0.75 if bounds.lt else 2, unit) is None
 
 
+@pytest.mark.parametrize(
+    ("bounds", "unit", "said"),
+    [
+        (Meta(lt=1), "", "must be below 1"),
+        (Meta(lt=0.5), "s", "must be below 0.5 s"),
+        (Meta(le=8), "B", "must be at most 8 B"),
+        (Meta(ge=-2, lt=5), "ms", "must be at least -2 ms and below 5 ms"),
+        (Meta(ge=0, lt=5), "", "must be at least 0 and below 5"),
+    ],
+)
+def test_an_upper_bound_in_words(bounds: Meta, unit: str, said: str) -> None:
+    assert words(bounds, unit) == said
+    assert beyond(bounds, 9, unit) == said
+    assert beyond(bounds, 0, unit) is None
+
+
 def test_units_are_those_of_the_names() -> None:
     named = ("policy.short.release.timeout_s", "packet_times", "gap_packet_times", "explore_packets", "max_k")
     assert [unit_of(name) for name in named] == ["s", "packet times", "packet times", "packets", ""]

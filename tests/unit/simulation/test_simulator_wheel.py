@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -18,11 +19,13 @@ import pytest
 
 from classroom.labs import LABS
 from protocol.version import VERSION
+from tests.unit.simulation.served_page import served_page
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = ROOT / "setup" / "simulator"
 OTHERS = Path(capstan_native.__file__).parent
 """Packages that are not ours."""
+WITHOUT_SWITCHES = "import sys; sys.modules['os_ken'] = None; from cli.__main__ import main; main()"
 PLAIN = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
@@ -92,6 +95,42 @@ def test_it_offers_the_commands_that_it_has(installed: Path, tmp_path: Path) -> 
     refused = capstan(installed, "run", "small", cwd=tmp_path)
     assert refused.returncode == 2
     assert "'run' is not in this installation" in refused.stderr
+
+
+def test_its_page_simulates_what_is_begun_on_it(installed: Path, tmp_path: Path) -> None:
+    with served_page([installed, "-P", "-c", WITHOUT_SWITCHES, "page"], tmp_path, PLAIN) as page:
+        status, media, tour = page.get("/")
+        assert (status, media) == (200, "text/html")
+        (script,) = re.findall(rb'src="(/assets/[^"]+[.]js)"', tour)
+        assert page.get(script.decode())[:2] == (200, "text/javascript")
+        assert page.json("/health")["reasons"] == ["no switch is connected"]
+        experiment = page.simulate(preset="small", schemes=["ecmp", "caps"])
+        assert experiment["state"] == "finished", experiment["error"]
+        number = experiment["id"]
+        assert page.get(f"/api/v1/experiments/{number}/results.csv")[0] == 200
+        figure = page.json(f"/experiments/{number}/figures")["figures"][0]["name"]
+        assert page.get(f"/api/v1/experiments/{number}/figures/{figure}.svg")[:2] == (200, "image/svg+xml")
+        again = page.get(f"/api/v1/experiments/{number}/recording?scheme=caps&repeat=1")
+        assert again[2].startswith(b"\x1f\x8b"), again
+        assert page.end() == ""
+    assert page.process.returncode == 0
+    assert not (tmp_path / "data" / "endpoints.json").exists()
+
+
+def test_a_page_that_is_not_built_or_not_new_is_no_part_of_a_wheel(tmp_path: Path) -> None:
+    check = backend().check_page
+    for name in ("index.html", "package-lock.json", "vite.config.ts", "src/main.tsx"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    with pytest.raises(SystemExit, match=r"is not built: build it .* npm ci .* npm run build"):
+        check(tmp_path)
+    built = tmp_path / "dist" / "index.html"
+    built.parent.mkdir()
+    built.touch()
+    check(tmp_path)
+    os.utime(built, (1, 1))
+    with pytest.raises(SystemExit, match="is older than"):
+        check(tmp_path)
 
 
 def test_its_labs_are_simulated_and_checked(installed: Path, tmp_path: Path) -> None:

@@ -5,15 +5,22 @@ import { change, get } from "../api/client";
 import { navigate, useSearch } from "../app/location";
 import styles from "./experiments.module.css";
 import { FieldChanges } from "./FieldChanges";
+import { Quiet } from "../parts/Quiet";
 import { about, fieldOf, problemsOf } from "./problems";
 import { SchemeChoice } from "./SchemeChoice";
 import { schemaFields } from "./schemaFields";
 import { SpecText } from "./SpecText";
-import { submission, untouched, type Draft } from "./submission";
+import { useEngine } from "./queries";
+import { kindsOf, submission, untouched, type Draft, type Kind } from "./submission";
 import { SweepAxes } from "./SweepAxes";
 import type { CheckView, PresetView, WrongView } from "../api/schema";
 import type { Experiment } from "./types";
 import { Verdict } from "./Verdict";
+
+const KINDS: Record<Kind, string> = {
+  lab: "on switches, in a lab",
+  simulation: "in simulation, packet by packet",
+};
 
 /** A preset, changed as wanted, or a spec of one's own; the controller checks it at every change. */
 export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) {
@@ -24,15 +31,16 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
   const queries = useQueryClient();
   const preset = presets.find((candidate) => candidate.name === draft.preset);
   const edit = (more: Partial<Draft>): void => setDraft({ ...draft, ...more });
+  const kinds = kindsOf(useEngine().data);
   const asked = useDeferredValue(draft);
   const check = useQuery({
-    queryKey: ["check", asked],
-    queryFn: () => change<CheckView>("POST", "/experiments/check", submission(asked)),
+    queryKey: ["check", asked, kinds],
+    queryFn: () => change<CheckView>("POST", "/experiments/check", submission(asked, kinds)),
     retry: false,
     placeholderData: (before) => before,
   });
   const begin = useMutation({
-    mutationFn: () => change<Experiment>("POST", "/experiments", submission(draft)),
+    mutationFn: () => change<Experiment>("POST", "/experiments", submission(draft, kinds)),
     onSuccess: (made) => {
       void queries.invalidateQueries({ queryKey: ["experiments"] });
       navigate(`/compare/${made.id}`);
@@ -75,10 +83,20 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
       <NativeSelect
         label="Preset"
         value={draft.preset}
-        onChange={(event) => setDraft(untouched(event.target.value))}
+        onChange={(event) => setDraft({ ...untouched(event.target.value), kind: draft.kind })}
         data={presets.map(({ name, title }) => ({ value: name, label: `${name}: ${title}` }))}
       />
       {preset && <Text c="dimmed">{preset.description}</Text>}
+      {kinds.length > 1 ? (
+        <NativeSelect
+          label="Runs"
+          value={draft.kind ?? kinds[0]}
+          onChange={(event) => edit({ kind: event.target.value as Kind })}
+          data={kinds.map((kind) => ({ value: kind, label: KINDS[kind] }))}
+        />
+      ) : (
+        kinds[0] === "simulation" && <Quiet>Runs {KINDS.simulation}: nothing here takes labs.</Quiet>
+      )}
       {preset && draft.text === null && (
         <SchemeChoice
           usual={preset.schemes}

@@ -24,6 +24,20 @@ export interface Draft {
   load: string;
   changes: FieldChange[];
   axes: Axis[];
+  /** null: on switches where a worker takes labs, else in simulation. */
+  kind: Kind | null;
+}
+
+/** On switches of a lab, or packet by packet. */
+export type Kind = "lab" | "simulation";
+
+/** What of the queue says which kinds it runs. */
+type Slots = { workers: number; simulation_workers: number };
+
+/** The kinds that a queue runs, the usual one first; only labs while it is not known. */
+export function kindsOf(queue: Slots | undefined): Kind[] {
+  if (queue === undefined || queue.simulation_workers === 0) return ["lab"];
+  return queue.workers === 0 ? ["simulation"] : ["lab", "simulation"];
 }
 
 const LOAD = "workload.flows.arrivals.load";
@@ -39,6 +53,7 @@ export const untouched = (preset: string): Draft => ({
   load: "",
   changes: [],
   axes: [],
+  kind: null,
 });
 
 export function typed(value: string): unknown {
@@ -65,8 +80,10 @@ export const listed = (values: string): unknown[] =>
     .filter((text) => text.trim() !== "")
     .map(typed);
 
-export function submission(draft: Draft): Record<string, unknown> {
+/** Return the body of `POST /experiments`; *kinds*: those that the queue runs. */
+export function submission(draft: Draft, kinds: readonly Kind[]): Record<string, unknown> {
   const body: Record<string, unknown> = draft.text === null ? { preset: draft.preset } : { text: draft.text };
+  if ((draft.kind ?? kinds[0]) === "simulation") body["kind"] = "simulation";
   if (draft.repeats !== "") body["repeats"] = Number(draft.repeats);
   if (draft.seed !== "") body["seed"] = Number(draft.seed);
   if (draft.text !== null) return body;

@@ -5,17 +5,20 @@ import { useHas } from "../api/queries";
 import { navigate } from "../app/location";
 import { useRole } from "../app/role";
 import type { Experiment } from "../experiments/types";
+import { useEngine } from "../experiments/queries";
+import { kindsOf } from "../experiments/submission";
 import { Quiet } from "../parts/Quiet";
 import { liveRun } from "./live";
 import { NAMES, type SchemeName } from "./recordings";
 
-/** Begin what a step shows on real switches, where this controller has a queue, and go where it is watched. */
+/** Begin what a step shows, on real switches or, where no worker takes labs, in simulation, and go where it is watched. */
 export function RunLive({ scheme }: { scheme: SchemeName }) {
   const queue = useHas("/specs") === true;
   const role = useRole();
+  const kind = kindsOf(useEngine().data)[0] ?? "lab";
   const queries = useQueryClient();
   const begin = useMutation({
-    mutationFn: () => change<Experiment>("POST", "/experiments", liveRun(scheme)),
+    mutationFn: () => change<Experiment>("POST", "/experiments", liveRun(scheme, kind)),
     onSuccess: (made) => {
       void queries.invalidateQueries({ queryKey: ["experiments"] });
       navigate(`/compare/${made.id}`);
@@ -25,10 +28,11 @@ export function RunLive({ scheme }: { scheme: SchemeName }) {
   return (
     <>
       <Button mt="sm" onClick={() => begin.mutate()} disabled={begin.isPending}>
-        Run {NAMES[scheme]} live on switches
+        {kind === "lab" ? `Run ${NAMES[scheme]} live on switches` : `Simulate ${NAMES[scheme]} yourself`}
       </Button>
       <Quiet>
-        Three long flows and short ones on four paths, a quarter of a minute. Which paths are drawn differs
+        Three long flows and short ones on four paths,{" "}
+        {kind === "lab" ? "a quarter of a minute" : "simulated within seconds"}. Which paths are drawn differs
         from this recording.
       </Quiet>
       {begin.error && (

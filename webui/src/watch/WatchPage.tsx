@@ -54,9 +54,9 @@ export function LiveFabric() {
       {(view) =>
         view.switches.length === 0 ? (
           <Notice title="No switch has connected yet">
-            Switches are expected on the controller's OpenFlow address; a lab's are there within seconds
-            (./capstan lab small), an own fabric's as docs/own-fabric.md says. Experiments need none here:
-            each builds its own, and is shown here while it runs.
+            A lab's are there within seconds (./capstan lab small), an own fabric's as docs/own-fabric.md
+            says. Experiments need none: each lab builds its own, and is shown here while it runs. Simulations
+            (Compare) and the tour need no switches at all.
           </Notice>
         ) : (
           <Split>

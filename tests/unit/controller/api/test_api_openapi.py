@@ -21,8 +21,7 @@ from controller.live.event_log import EventLog
 from controller.openflow.errors import SwitchError
 from controller.plane.effects import ModeChanged
 from controller.plane.naming import FabricNames
-from controller.shell.confirmations import ModeSwitched
-from controller.shell.shell_events import SwitchRefused
+from controller.shell.shell_events import ModeSwitched, SwitchRefused
 from controller.store.models import Run
 from tests.unit.api_world import World, api_world
 from tests.unit.fabric_shapes import CAPS, leaf_spine

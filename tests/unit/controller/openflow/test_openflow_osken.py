@@ -43,7 +43,7 @@ def test_messages_are_those_of_the_whole_of_os_ken() -> None:
 
 def test_neither_other_versions_nor_packets_are_loaded() -> None:
     loaded = said(
-        "import sys, controller.app\n"
+        "import sys, controller.app, controller.shell.shell\n"
         "print(*sorted(name for name in sys.modules if name.startswith(('os_ken.', 'oslo_config'))))"
     )
     names = loaded[0].split()

@@ -15,6 +15,7 @@ import click
 
 from capstan_client.errors import CapstanError
 from cli.console import error_text, fail
+from cli.overview import SECTIONS
 from controller.process.ignored_exceptions import on_ignored
 from plain.reading import did_you_mean
 from protocol.version import VERSION
@@ -61,6 +62,13 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for name, module in COMMANDS.items() if find_spec(module) is not None]
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        here = self.list_commands(ctx)
+        for title, summaries in SECTIONS.items():
+            if rows := [(name, summary) for name, summary in summaries.items() if name in here]:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             ctx.fail(f"command {cmd_name!r} is not known{did_you_mean(cmd_name, COMMANDS)}")
@@ -73,18 +81,21 @@ class Commands(click.Group):
         return command
 
 
+def _first_command() -> str:
+    """Return what to begin with: a wheel has no demo."""
+    return "./capstan demo" if find_spec(COMMANDS["demo"]) is not None else "capstan page"
+
+
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done; 1 failed; 2 wrong usage (an unknown option or name); "
+    epilog=f"Start with:  {_first_command()}    (COMMAND --help says more)\n\n"
+    "Exit codes: 0 done; 1 failed; 2 wrong usage (an unknown option or name); "
     "130, 143 ended by a signal.",
 )
 @click.version_option(package_name=None, version=VERSION, prog_name="capstan")
 def capstan() -> None:
-    """Make a data-centre fabric finish flows sooner: an SDN controller on OpenFlow, and its lab.
-
-    Start with:  ./capstan demo
-    """
+    """Make a data-centre fabric finish flows sooner: an SDN controller on OpenFlow, and its lab."""
 
 
 _AGAIN_S: Final = 0.1

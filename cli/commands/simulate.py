@@ -166,7 +166,9 @@ def simulate_command(
     (docs/simulator.md).
     """
     if (spec is None) == (trace_file is None):
-        raise click.UsageError("give SPEC or --trace-file FILE")
+        raise click.UsageError(
+            "give SPEC or --trace-file FILE; SPEC is a YAML file or a preset's name, such as small"
+        )
     _need_options_of(context, of_trace=trace_file is not None)
     if spec is not None:
         from cli.simulated_spec import Asked, run_simulated

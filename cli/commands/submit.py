@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from capstan_client import Capstan
+from capstan_client.errors import ControllerError
 from capstan_client.experiment import Experiment
 from capstan_client.http import TOKEN_VARIABLE
 from capstan_client.progress import Progress
@@ -65,7 +66,15 @@ def submit_command(
     is_file = "/" in spec or spec.endswith((".yaml", ".yml"))
     what: dict[str, Any] = {"spec": Path(spec)} if is_file else {"preset": spec}
     with Capstan(api, token, authority=authority) as controller:
-        experiment = controller.submit(**what, **changes, kind="simulation" if simulation else None)
+        try:
+            experiment = controller.submit(**what, **changes, kind="simulation" if simulation else None)
+        except ControllerError as error:
+            if error.status is not None:
+                raise
+            raise click.ClickException(
+                f"{error}; start one first, in another terminal: capstan page (simulations), "
+                "or ./capstan serve --experiments"
+            ) from None
         progress.print(f"submitted to {api} as experiment {experiment.number}", markup=False, soft_wrap=True)
         _follow(experiment)
         document = experiment.summary()

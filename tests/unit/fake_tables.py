@@ -8,7 +8,6 @@ there, a field that is written without the match that it needs.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,8 +21,6 @@ from controller.openflow.wanted import (
     Difference,
     FlowRule,
     Group,
-    Masked,
-    Match,
     Meter,
     Output,
     SetField,
@@ -33,15 +30,12 @@ from controller.openflow.wanted import (
     ToGroup,
     ToQueue,
 )
+from tests.unit.fake_entries import EntryIndex, FakeTablesError
 
 _ETH_IPV4: Final = 0x0800
 _ETH_ARP: Final = 0x0806
 _IN_PORT: Final = 0xFFFFFFF8
 _UDP: Final = 17
-
-
-class FakeTablesError(AssertionError):
-    """Entries that a real switch would refuse, or whose effect would be undefined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +141,6 @@ def every_bucket(group: Group, live: tuple[int, ...], packet: Packet) -> tuple[i
     return tuple(first.values())
 
 
-_Shape = tuple[tuple[str, int], ...]
-"""What an entry looks at: fields and masks (-1: the whole field)."""
-_Values = tuple[int | str, ...]
-_Reader = Callable[[Packet, int, int], _Values]
-"""From a packet, the port where it came in and its metadata to the values of one shape's fields."""
-_Table = dict[_Shape, tuple[_Reader, dict[_Values, list[FlowRule]]]]
-"""Entries by what they look at, with what reads it, then by the values that they want there."""
-
-
 @dataclass
 class FakeSwitch:
     """``down``: ports without a link; what goes there is lost, and buckets that watch them are dead."""
@@ -163,7 +148,7 @@ class FakeSwitch:
     state: SwitchState = field(default_factory=SwitchState)
     down: set[int] = field(default_factory=set)
     meter_counts: dict[int, int] = field(default_factory=dict)
-    _indexed: tuple[SwitchState | None, dict[int, _Table]] = field(default=(None, {}), repr=False)
+    _entries: EntryIndex = field(default_factory=EntryIndex, repr=False)
     _live_of: tuple[SwitchState | None, frozenset[int], dict[int, tuple[int, ...]]] = field(
         default=(None, frozenset(), {}), repr=False
     )
@@ -199,8 +184,7 @@ class FakeSwitch:
             for group in groups.values():
                 self._check_group(group, groups)
         before, self.state = self.state, SwitchState(flows, groups, meters)
-        if self._indexed[0] is before:
-            self._index_again(before, change, whole)
+        self._entries.follow(before, self.state, change, whole)
 
     def outcomes(self, packet: Packet, in_port: int, choose: Chooser = by_hash) -> list[Outcome]:
         """Return what *packet* leads to when it comes in at *in_port*; one outcome for each combination of choices."""
@@ -213,7 +197,7 @@ class FakeSwitch:
     def _table(
         self, table: int, packet: Packet, in_port: int, metadata: int, choose: Chooser
     ) -> Iterator[Outcome]:
-        flow = self._lookup(table, packet, in_port, metadata)
+        flow = self._entries.lookup(self.state, table, packet, in_port, metadata)
         if flow is None:
             yield _NOTHING
             return
@@ -227,40 +211,6 @@ class FakeSwitch:
                 written = metadata & ~mask | value & mask
             for rest in self._table(flow.goto, after, in_port, written, choose):
                 yield done + rest
-
-    def _lookup(self, table: int, packet: Packet, in_port: int, metadata: int) -> FlowRule | None:
-        matching: list[FlowRule] = []
-        for values_of, by_values in self._by_table().get(table, {}).values():
-            flows = by_values.get(values_of(packet, in_port, metadata))
-            if flows is not None:
-                matching += flows
-        if len(matching) < 2:
-            return matching[0] if matching else None
-        hit = max(matching, key=lambda flow: flow.priority)
-        for other in matching:
-            if other is not hit and other.priority == hit.priority:
-                raise FakeTablesError(f"entries overlap: {hit} and {other}")
-        return hit
-
-    def _by_table(self) -> dict[int, _Table]:
-        if self._indexed[0] is not self.state:
-            tables: dict[int, _Table] = {}
-            for flow in self.state.flows.values():
-                _index(tables, flow)
-            self._indexed = (self.state, tables)
-        return self._indexed[1]
-
-    def _index_again(self, before: SwitchState, change: Difference, whole: bool) -> None:
-        """Have the index of the state *before* show the present one, which *change* has led to."""
-        tables = {} if whole else self._indexed[1]
-        gone = [] if whole else [flow.key for flow in (*change.add_flows, *change.delete_flows)]
-        for old in filter(None, map(before.flows.get, dict.fromkeys(gone))):
-            shape, values = _conditions(old.match)
-            tables[old.table][shape][1][values].remove(old)
-        for key in dict.fromkeys(flow.key for flow in change.add_flows):
-            if key in self.state.flows:
-                _index(tables, self.state.flows[key])
-        self._indexed = (self.state, tables)
 
     def _actions(
         self, actions: tuple[Action, ...], packet: Packet, in_port: int, cookie: int, choose: Chooser
@@ -381,51 +331,3 @@ class FakeSwitch:
                     raise FakeTablesError(f"{flow} writes a UDP port without matching UDP")
                 case _:
                     pass
-
-
-@functools.lru_cache(maxsize=100_000)
-def _conditions(match: Match) -> tuple[_Shape, tuple[int | str, ...]]:
-    """Return what *match* looks at, and the values that it wants there."""
-    shape: list[tuple[str, int]] = []
-    values: list[int | str] = []
-    for name in ("metadata", "udp_dst", "udp_src"):
-        masked: Masked | None = getattr(match, name)
-        if masked is not None:
-            shape.append((name, masked[1]))
-            values.append(masked[0])
-    for name in (
-        "ipv4_dst",
-        "ip_dscp",
-        "in_port",
-        "eth_type",
-        "eth_src",
-        "eth_dst",
-        "ip_proto",
-        "ipv4_src",
-        "arp_op",
-        "arp_tpa",
-    ):
-        value = getattr(match, name)
-        if value is not None:
-            shape.append((name, -1))
-            values.append(value)
-    return tuple(shape), tuple(values)
-
-
-@functools.cache
-def _reader(shape: _Shape) -> _Reader:
-    """Return what reads the values that entries of this shape look at, compiled: packets meet it a million times."""
-    parts = []
-    for name, mask in shape:
-        value = name if name in ("metadata", "in_port") else f"packet.{name}"
-        parts.append(f"{value}, " if mask == -1 else f"{value} & {mask}, ")
-    reader: _Reader = eval(f"lambda packet, in_port, metadata: ({''.join(parts)})")
-    return reader
-
-
-def _index(tables: dict[int, _Table], flow: FlowRule) -> None:
-    shape, values = _conditions(flow.match)
-    table = tables.setdefault(flow.table, {})
-    if shape not in table:
-        table[shape] = (_reader(shape), {})
-    table[shape][1].setdefault(values, []).append(flow)

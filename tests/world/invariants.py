@@ -6,7 +6,8 @@ import itertools
 from typing import TYPE_CHECKING, Final
 
 from protocol.underlay import BASE_PORT, LABEL_FIRST, TrafficClass, dscp
-from tests.unit.fake_tables import FakeTablesError, Packet
+from tests.unit.fake_entries import FakeTablesError
+from tests.unit.fake_tables import Packet
 from tests.world.agents import Host, WrongDeliveryError
 from tests.world.fabric import LoopError, Way
 

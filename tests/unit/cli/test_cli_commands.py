@@ -16,6 +16,7 @@ import pytest
 from cli.app import COMMANDS, capstan
 from cli.commands.bench import BENCHMARKS
 from cli.commands.test import SMALL_LAB
+from cli.overview import SECTIONS
 from cli.specs import load_spec
 from controller.schemes import loader
 from engine.submission import preset_submission
@@ -69,6 +70,23 @@ def test_help_of_everything_is_printed_by_a_real_process_without_what_takes_long
         assert re.search(rf"^  {name} ", done.stdout, re.MULTILINE)
     assert "Exit codes:" in done.stdout
     assert start("schemes", "--help").stdout.count("Example") == 1
+
+
+def test_help_lists_every_command_once_in_a_line_of_80_columns_that_is_not_cut() -> None:
+    names = [name for commands in SECTIONS.values() for name in commands]
+    assert sorted(names) == sorted(COMMANDS)
+    listed = start("--help", COLUMNS="80").stdout
+    assert "..." not in listed.partition("Options:")[2]
+    for commands in SECTIONS.values():
+        for name, summary in commands.items():
+            assert re.search(rf"^  {name} +{re.escape(summary)}$", listed, re.MULTILINE)
+
+
+def test_submitting_to_no_controller_says_how_to_start_one(capstan_says: InProcess) -> None:
+    done = capstan_says("submit", "small", "--api", "http://127.0.0.1:1")
+    assert done.returncode == 1
+    assert "start one first" in done.stderr
+    assert "capstan page" in done.stderr
 
 
 def test_the_list_of_schemes_tells_each_from_all_others(capstan_says: InProcess) -> None:

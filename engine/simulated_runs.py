@@ -26,7 +26,7 @@ def simulate_claim(
         SettingsError: a simulation cannot do it, or carries nothing.
     """
     spec = spec_from_dict(claim["spec"])
-    record.begin(spec, own_versions() | {"capstan": VERSION})
+    number = record.begin(spec, own_versions() | {"capstan": VERSION})
     kept = list(record.kept([spec.plan(repeat) for repeat in range(spec.repeats)]))
 
     def on_run(run: Run) -> Run:
@@ -47,4 +47,4 @@ def simulate_claim(
         )
 
     document, _ = simulate_document(spec, on_step, cores=cores, kept=kept, on_run=on_run)
-    record.finish(document)
+    record.finish({**document, "experiment": number})

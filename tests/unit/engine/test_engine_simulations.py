@@ -94,6 +94,13 @@ def test_a_line_of_progress_says_what_is_left() -> None:
     )
 
 
+def test_points_of_a_simulated_sweep_name_their_experiments(server: Server) -> None:
+    axes = [{"label": "flows", "fields": ["workload.flows.count"], "values": [2, 3]}]
+    sweep = Capstan(f"http://{server.api}").submit(spec={**TINY, "sweep": axes}, kind="simulation").wait()
+    children = [point.number for point in sweep.points()]
+    assert [point["experiment"] for point in sweep.summary()["points"]] == children
+
+
 def test_a_finished_simulation_is_recorded_again_as_it_was(server: Server) -> None:
     client = Capstan(f"http://{server.api}")
     experiment = client.submit(spec=TINY, kind="simulation").wait()

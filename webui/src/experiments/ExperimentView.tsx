@@ -21,7 +21,7 @@ import { useExperiment, useExperiments } from "./queries";
 import { Results } from "./Results";
 import { StateMark } from "./StateMark";
 import { SweepPoints } from "./SweepPoints";
-import { type Experiment, OVER } from "./types";
+import { type Experiment, OVER, type ResultDocument } from "./types";
 
 /** One experiment: how far it is, what it found, what another found beside it. */
 export function ExperimentView({ id }: { id: number }) {
@@ -75,7 +75,10 @@ function Whole({ experiment }: { experiment: Experiment }) {
 
 /** Links to the packets of a simulated experiment's runs, a scheme each. */
 function PlayAgain({ experiment }: { experiment: Experiment }) {
-  const labels = [...new Set((experiment.runs ?? []).map((run) => run.label))];
+  const kept = new Set((experiment.runs ?? []).map((run) => run.label));
+  const labels = Object.keys(((experiment.summary ?? {}) as ResultDocument).schemes ?? {}).filter((label) =>
+    kept.has(label),
+  );
   if (!experiment.simulated || experiment.state !== "finished" || labels.length === 0) return null;
   return (
     <Text mt="xs">

@@ -27,10 +27,12 @@ export function Results({ experiment }: { experiment: Experiment }) {
       ofScheme.push(flow.fct_s);
       known.set(label, ofScheme);
     }
-    return [...known].map(
-      ([scheme, ofScheme]) => [scheme, ofScheme.sort((left, right) => left - right)] as const,
-    );
-  }, [experiment.runs, records.data]);
+    // as everywhere: runs end, and are kept, in any order
+    return Object.keys(document.schemes ?? {}).flatMap((scheme) => {
+      const ofScheme = known.get(scheme);
+      return ofScheme ? [[scheme, ofScheme.sort((left, right) => left - right)] as const] : [];
+    });
+  }, [experiment.runs, records.data, document.schemes]);
   const limited = document.cpu_limited === true;
   return (
     <>

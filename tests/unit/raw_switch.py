@@ -40,6 +40,8 @@ class RawSwitch:
         }
         self._silent = silent
         plain = socket.create_connection(("127.0.0.1", controller_port), timeout=60)
+        # Else what is sent while something is not acknowledged yet waits for that, up to 40 ms.
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._sock = plain if tls is None else tls.wrap_socket(plain)
         if not silent:
             self.send(hello(6))  # before its thread reads: a TLS connection cannot do both at once

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use datapath::inner::{Address, Malformed, Seen, TCP};
-use datapath::tunnel::{decapsulate, Decapsulated, NOT_ECT};
+use datapath::tunnel::{decapsulate, Decapsulated, CE, NOT_ECT};
 
 use crate::class::TrafficClass;
 use crate::counts::{Count, Counts};
@@ -73,7 +73,8 @@ impl<P: Packet> Receiver<P> {
     ) {
         self.owe_feedback(peer, datagram.from);
         let delay_us = microseconds(now).wrapping_sub(datagram.head.sent_us);
-        if peer.pending.receipts(datagram.head.number, &[datagram.stamp], delay_us) {
+        let marked = datagram.ecn == CE;
+        if peer.pending.receipts(datagram.head.number, &[datagram.stamp], delay_us, marked) {
             sender.send_feedback(peer, now);
         } else if self.next_feedback.is_none() {
             self.next_feedback = Some(now + self.policy.feedback_after_s);

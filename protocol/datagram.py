@@ -23,8 +23,8 @@ Kinds and their bodies:
   bytes, and 4 bytes of 0. It says that this is repair index of r for the k sources from position on, and from which
   seed the coefficients (RLC) or the graph (LDPC) follow. A symbol is a 2-byte length, the inner packet, and zeros up
   to the longest symbol of the unit: true lengths are part of what is coded.
-- FEEDBACK: what the sender of the feedback received from its peer: its receipts and losses
-  (`native/datapath/src/feedback.rs`).
+- FEEDBACK: what the sender of the feedback received from its peer: its receipts, each with the path's
+  stamp and whether a switch had marked it (CE), and losses (`native/datapath/src/feedback.rs`).
 
 The CRC is needed because packets that a TUN device hands over with ``IFF_VNET_HDR`` carry no valid inner
 checksum. A datagram whose CRC is wrong counts as lost.

@@ -41,7 +41,14 @@ class Report:
     """A peer got one of our datagrams."""
 
     def __init__(
-        self, flow: int, leaf: str, entropy: int, stamp: int, delay_s: float, sent: float
+        self,
+        flow: int,
+        leaf: str,
+        entropy: int,
+        stamp: int,
+        delay_s: float,
+        sent: float,
+        marked: bool = False,
     ) -> None: ...
     @property
     def flow(self) -> int: ...
@@ -59,6 +66,9 @@ class Report:
     @property
     def sent(self) -> float:
         """When it left."""
+    @property
+    def marked(self) -> bool:
+        """Whether a switch marked it (ECN)."""
 
 class Load:
     """What agents of a leaf say to each other of its paths."""

@@ -84,6 +84,8 @@ pub struct Peer<P: Packet> {
     pub budget: Budget,
     /// What the next feedback carries.
     pub pending: PendingFeedback,
+    /// Whether it is among those that the receiver looks at when feedback is due.
+    pub awaits_feedback: bool,
     /// Repairs that overtook every source of their flow.
     pub early: EarlyRepairs<EarlyRepair<P::Symbol>>,
 }
@@ -108,6 +110,7 @@ impl<P: Packet> Peer<P> {
             flows: FlowTable::default(),
             budget: Budget::default(),
             pending: PendingFeedback::default(),
+            awaits_feedback: false,
             early: EarlyRepairs::default(),
         }
     }
@@ -131,6 +134,8 @@ pub struct Peers<P: Packet> {
     by_overlay: HashMap<Address, PeerId>,
     /// As in the directory.
     order: Vec<PeerId>,
+    /// Where in that order each is, by its number; of those that are gone, where they were.
+    places: Vec<u32>,
     /// Numbers of the next datagrams to peers that are gone: one that comes back may know us all the time, and takes
     /// numbers that it has seen for replays.
     gone: HashMap<UnderlayAddress, u32>,
@@ -145,6 +150,7 @@ impl<P: Packet> Default for Peers<P> {
             by_address: NumberMap::default(),
             by_overlay: HashMap::new(),
             order: Vec::new(),
+            places: Vec::new(),
             gone: HashMap::new(),
             known: false,
         }
@@ -196,6 +202,10 @@ impl<P: Packet> Peers<P> {
         let gone = self.order.iter().filter(|id| !changes.there.contains(id));
         changes.dropped.extend(gone);
         self.order.clone_from(&changes.there);
+        self.places.resize(self.slots.len(), 0);
+        for (place, id) in (0..).zip(&self.order) {
+            self.places[id.0 as usize] = place;
+        }
         let limit = share(changes.there.len());
         for &id in &changes.there {
             self[id].budget.limit = limit;
@@ -209,6 +219,7 @@ impl<P: Packet> Peers<P> {
         self.known = true;
         self.by_overlay.extend(known.overlay.iter().map(|&overlay| (overlay, id)));
         self.by_address.insert(known.address, id);
+        self.places.push(self.order.len() as u32);
         self.order.push(id);
         self.slots.push(Some(Box::new(Peer::new(known))));
         id
@@ -242,6 +253,12 @@ impl<P: Packet> Peers<P> {
     /// Returns a peer, if it is still there.
     pub fn get_mut(&mut self, id: PeerId) -> Option<&mut Peer<P>> {
         self.slots.get_mut(id.0 as usize)?.as_deref_mut()
+    }
+
+    /// Sorts peers by the directory's order, without those that are gone.
+    pub fn sort(&self, ids: &mut Vec<PeerId>) {
+        ids.retain(|id| self.slots[id.0 as usize].is_some());
+        ids.sort_unstable_by_key(|id| self.places[id.0 as usize]);
     }
 
     /// Returns all peers in the directory's order.

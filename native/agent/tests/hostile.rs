@@ -239,6 +239,7 @@ fn body(random: &mut Generator, kind: u8, samples: &[Datagram], near: u32) -> Ve
                     number: number(random, near),
                     stamp: random.bits32() as u16,
                     delay_us: random.bits32(),
+                    marked: random.below(2) == 0,
                 })
                 .collect();
             let lost = (0..random.below(33)).map(|_| (number(random, near), random.bits32())).collect();

@@ -103,6 +103,7 @@ fn replay(recording: &str) -> usize {
                     stamp: words.number(),
                     delay_s: words.number(),
                     sent: words.number(),
+                    marked: false,
                 };
                 policy.reported(&report, words.number());
             }

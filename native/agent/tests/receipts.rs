@@ -27,12 +27,12 @@ fn feedback_is_gathered_as_recorded() {
             }
             "one" => {
                 let (number, stamp) = (words.number(), words.number());
-                let due = pending.receipts(number, &[stamp], words.number());
+                let due = pending.receipts(number, &[stamp], words.number(), false);
                 (u8::from(due).to_string(), words.word().into())
             }
             "run" => {
                 let (first, delay_us) = (words.number(), words.number());
-                let due = pending.receipts(first, &stamps(words.word()), delay_us);
+                let due = pending.receipts(first, &stamps(words.word()), delay_us, false);
                 (u8::from(due).to_string(), words.word().into())
             }
             "lost" => {

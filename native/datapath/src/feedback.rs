@@ -12,12 +12,17 @@ const MIDDLE: u32 = 1 << 15;
 /// Between the numbers of one feedback, less than what is encoded.
 const MOST_DISTANCE: i32 = 32_000;
 
-/// A datagram that arrived: its number, its path's stamp (0: none), and its delay, receiver's clock less sender's.
+/// Beside a stamp, which has 12 bits: the datagram came with a congestion mark (CE of RFC 3168) on its outer header.
+const MARKED: u16 = 0x8000;
+
+/// A datagram that arrived: its number, its path's stamp (0: none), its delay, receiver's clock less sender's, and whether
+/// a switch had marked it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     pub number: u32,
     pub stamp: u16,
     pub delay_us: u32,
+    pub marked: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -67,8 +72,9 @@ impl Feedback {
                 .chunks_exact(RECEIPT_BYTES)
                 .map(|fields| Receipt {
                     number: base.wrapping_add(u32::from(short(fields, 0))),
-                    stamp: short(fields, 2),
+                    stamp: short(fields, 2) & !MARKED,
                     delay_us: word(fields, 4),
+                    marked: short(fields, 2) & MARKED != 0,
                 })
                 .collect(),
             lost: lost.chunks_exact(LOSS_BYTES).map(|fields| (word(fields, 0), word(fields, 4))).collect(),
@@ -90,10 +96,11 @@ impl Feedback {
         body.extend_from_slice(&[self.receipts.len() as u8, self.lost.len() as u8]);
         body.extend_from_slice(&self.recovered.to_be_bytes());
         body.extend_from_slice(&first.to_be_bytes());
-        for Receipt { number, stamp, delay_us } in &self.receipts {
+        for Receipt { number, stamp, delay_us, marked } in &self.receipts {
             let offset = number.wrapping_sub(first).wrapping_add(MIDDLE) as u16;
             body.extend_from_slice(&offset.to_be_bytes());
-            body.extend_from_slice(&stamp.to_be_bytes());
+            let mark = if *marked { MARKED } else { 0 };
+            body.extend_from_slice(&(stamp | mark).to_be_bytes());
             body.extend_from_slice(&delay_us.to_be_bytes());
         }
         for (number, count) in &self.lost {
@@ -119,9 +126,15 @@ impl Receipts {
         self.receipts.is_empty()
     }
 
-    /// Add datagrams with consecutive numbers from `first` on and one delay, by their stamps. False, and nothing is
+    /// Add datagrams with consecutive numbers from `first` on and one delay, all marked or none, by their stamps. False, and nothing is
     /// added: they do not go into one feedback with the others.
-    pub fn add(&mut self, first: u32, stamps: impl ExactSizeIterator<Item = u16>, delay_us: u32) -> bool {
+    pub fn add(
+        &mut self,
+        first: u32,
+        stamps: impl ExactSizeIterator<Item = u16>,
+        delay_us: u32,
+        marked: bool,
+    ) -> bool {
         let count = stamps.len();
         if let Some(known) = self.receipts.first() {
             let ahead = first.wrapping_sub(known.number) as i32;
@@ -134,7 +147,7 @@ impl Receipts {
             return false;
         }
         let numbers = (0..).map(|ahead| first.wrapping_add(ahead));
-        let receipt = |(number, stamp)| Receipt { number, stamp, delay_us };
+        let receipt = |(number, stamp)| Receipt { number, stamp, delay_us, marked };
         self.receipts.extend(numbers.zip(stamps).map(receipt));
         true
     }
@@ -152,17 +165,17 @@ mod tests {
     #[test]
     fn what_is_encoded_is_decoded() {
         let mut waiting = Receipts::default();
-        assert!(waiting.add(5, [3, 0].into_iter(), 70));
-        assert!(waiting.add(u32::MAX - 9, [1].into_iter(), 71));
-        assert!(!waiting.add(40_000, [0].into_iter(), 71), "too far from the first");
-        assert!(!waiting.add(8, std::iter::repeat_n(0, MOST_RECEIPTS - 2), 71), "too many");
+        assert!(waiting.add(5, [3, 0].into_iter(), 70, false));
+        assert!(waiting.add(u32::MAX - 9, [1].into_iter(), 71, true));
+        assert!(!waiting.add(40_000, [0].into_iter(), 71, false), "too far from the first");
+        assert!(!waiting.add(8, std::iter::repeat_n(0, MOST_RECEIPTS - 2), 71, false), "too many");
         let body = Feedback { receipts: waiting.take(), lost: vec![(9, 2)], recovered: 4 }.encode();
         assert!(waiting.is_empty());
         let decoded = Feedback::decode(&body).unwrap();
-        let expected = [(5, 3, 70), (6, 0, 70), (u32::MAX - 9, 1, 71)];
+        let expected = [(5, 3, 70, false), (6, 0, 70, false), (u32::MAX - 9, 1, 71, true)];
         assert_eq!(
             decoded.receipts,
-            expected.map(|(number, stamp, delay_us)| Receipt { number, stamp, delay_us })
+            expected.map(|(number, stamp, delay_us, marked)| Receipt { number, stamp, delay_us, marked })
         );
         assert_eq!((decoded.lost, decoded.recovered), (vec![(9, 2)], 4));
         for length in 0..body.len() {

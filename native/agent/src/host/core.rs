@@ -240,7 +240,7 @@ impl Core {
         if header.session != peer.known.session {
             return self.counts.add(Count::DroppedOtherSession, 1);
         }
-        if !peer.arrivals.accept(header.number, now) {
+        if !self.receiver.accept(peer, from, header.number, now) {
             return self.counts.add(Count::DroppedReplayed, 1);
         }
         if header.kind == FEEDBACK {

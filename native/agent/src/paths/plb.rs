@@ -7,8 +7,8 @@
 //! retransmission time-out draws one at once and keeps congestion from drawing for a while, lest the flow return into a
 //! black hole. Defaults are those of Linux (tcp_plb_*): half the packets, 12 rounds, 3 when idle.
 //!
-//! The paper's mark is ECN; ours is a one-way delay of more than `congested_s` above the least, since the fabric marks
-//! nothing. An agent sees no time-outs of the inner TCP: it takes silence for one, in RFC 6298's terms, when packets
+//! The paper's mark is ECN, which feedback carries; where switches mark nothing, or the packets inside cannot be marked,
+//! it is a one-way delay of more than `congested_s` above the least: either counts. An agent sees no time-outs of the inner TCP: it takes silence for one, in RFC 6298's terms, when packets
 //! were sent and nothing was reported for four deviations above the smoothed round-trip time, or 200 ms (Linux's
 //! least).
 
@@ -25,7 +25,7 @@ pub const LEAST_TIMEOUT_S: Seconds = 0.2;
 /// What the paper leaves to choose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlbSettings {
-    /// A delay above this counts as a mark.
+    /// A delay above this counts as a mark, too.
     pub congested_s: Seconds,
     /// Marked packets of a round's, from which on the round is congested.
     pub congested_share: f64,
@@ -146,7 +146,7 @@ impl<R: Random> PathPolicy for Plb<R> {
             return; // it speaks of a path that the flow has left
         }
         state.packets += 1;
-        state.marked += u32::from(report.delay_s > settings.congested_s);
+        state.marked += u32::from(report.is_congested(settings.congested_s));
         if report.sent < state.round_began {
             return;
         }

@@ -36,6 +36,16 @@ pub struct Report {
     pub delay_s: Seconds,
     /// When it left.
     pub sent: Seconds,
+    /// Whether a switch marked it (ECN).
+    pub marked: bool,
+}
+
+impl Report {
+    /// Returns true if its path was congested: a switch marked it, or, since not all mark, it was late by more than
+    /// `congested_s`.
+    pub fn is_congested(&self, congested_s: Seconds) -> bool {
+        self.marked || self.delay_s > congested_s
+    }
 }
 
 /// A path: a destination leaf, and the stamp of the switch that turns it downwards.

@@ -8,8 +8,8 @@
 //! and what the ring holds is used in turn even when it was used up, for it is known to get through. Then it explores
 //! once more.
 //!
-//! The paper's mark is ECN and its loss is a time-out. Ours are a one-way delay of more than `congested_s` above the
-//! least, since the fabric marks nothing, and a peer's report that a datagram was given up.
+//! The paper's mark is ECN, which feedback carries, and its loss is a time-out. A one-way delay of more than `congested_s`
+//! above the least is a mark, too, for few fabrics mark; a loss is a peer's report that a datagram was given up.
 
 use std::collections::VecDeque;
 
@@ -89,7 +89,7 @@ impl<R: Random> PathPolicy for Reps<R> {
 
     fn reported(&mut self, report: &Report, now: Seconds) {
         let Some(ring) = self.rings.get_mut(&report.flow) else { return };
-        if report.delay_s > self.settings.congested_s {
+        if report.is_congested(self.settings.congested_s) {
             return;
         }
         for values in [&mut ring.kept, &mut ring.seen] {
@@ -113,5 +113,29 @@ impl<R: Random> PathPolicy for Reps<R> {
 
     fn forget(&mut self, flow: i64) {
         self.rings.remove(&flow);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::random::Generator;
+    use crate::TrafficClass;
+
+    #[test]
+    fn a_value_that_came_back_marked_is_not_used_again() {
+        let settings = RepsSettings { explore_packets: 1, congested_s: 0.01, freeze_s: 1.0 };
+        let route =
+            Route { leaf: LeafId(2), class: TrafficClass::Short, labels: Arc::from(Vec::new()), version: 0 };
+        let flow = FlowRef { id: 1, hash: 7 };
+        for marked in [false, true] {
+            let mut reps = Reps::new(Generator::new(5), settings);
+            let port = reps.source_port(flow, &route, 1400, 0.0);
+            let leaf = LeafId(2);
+            reps.reported(&Report { flow: 1, leaf, port, stamp: 3, delay_s: 0.0, sent: 0.0, marked }, 0.1);
+            assert_eq!(reps.source_port(flow, &route, 1400, 0.1) == port, !marked);
+        }
     }
 }

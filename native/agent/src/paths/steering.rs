@@ -96,6 +96,7 @@ impl Steering {
                 stamp: receipt.stamp,
                 delay_s: f64::from(above_least(receipt.delay_us)) * 1e-6,
                 sent: departed.at,
+                marked: receipt.marked,
             };
             policy.reported(&report, now);
         }

@@ -86,7 +86,7 @@ impl<R: Random> PathPolicy for Unblocked<R> {
         if known.waits_since.is_some_and(|since| since <= report.sent) {
             known.waits_since = None;
         }
-        let blocked = report.delay_s > self.settings.congested_s;
+        let blocked = report.is_congested(self.settings.congested_s);
         known.until = if blocked { now + self.settings.avoid_s } else { 0.0 };
     }
 
@@ -116,7 +116,7 @@ mod tests {
 
     fn report(port: u16, delay_s: Seconds, sent: Seconds) -> Report {
         let stamp = stamp_of_label(port);
-        Report { flow: 1, leaf: LeafId(2), port, stamp, delay_s, sent }
+        Report { flow: 1, leaf: LeafId(2), port, stamp, delay_s, sent, marked: false }
     }
 
     #[test]
@@ -136,6 +136,20 @@ mod tests {
         assert!((1..=3).contains(&used[3]), "once a second: {used:?}");
         let others = used.iter().enumerate().filter(|&(stamp, _)| stamp != 3 && (1..9).contains(&stamp));
         assert!(others.clone().all(|(_, &count)| count > 2500), "evenly: {used:?}");
+    }
+
+    #[test]
+    fn a_path_whose_datagrams_are_marked_is_avoided() {
+        let mut paths = Unblocked::new(Generator::new(8), SETTINGS);
+        let route = route(1..3);
+        let marked = paths.source_port(FLOW, &route, 1400, 0.0);
+        paths.reported(&Report { marked: true, ..report(marked, 0.0, 0.0) }, 0.0);
+        for step in 1..100 {
+            let now = f64::from(step) * 0.001;
+            let port = paths.source_port(FLOW, &route, 1400, now);
+            assert_ne!(port, marked);
+            paths.reported(&report(port, 0.0, now), now);
+        }
     }
 
     #[test]

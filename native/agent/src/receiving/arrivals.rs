@@ -42,6 +42,11 @@ impl Arrivals {
         self.newest
     }
 
+    /// Returns true if numbers were noticed missing that are not given up; some of them may have come since.
+    pub fn has_gaps(&self) -> bool {
+        !self.gaps.is_empty()
+    }
+
     /// Returns true if this number is seen for the first time; false if it is a replay, to be dropped.
     pub fn accept(&mut self, number: u32, now: Seconds) -> bool {
         let newest = self.newest.unwrap_or_else(|| {

@@ -23,13 +23,14 @@ pub struct PendingFeedback {
 
 impl PendingFeedback {
     /// Takes in datagrams that arrived with consecutive numbers from `first` on and one delay (receiver's clock less
-    /// sender's, microseconds modulo 2^32), by the stamps of their paths (0: none). Returns true if feedback is due.
-    pub fn receipts(&mut self, first: u32, stamps: &[u16], delay_us: u32) -> bool {
+    /// sender's, microseconds modulo 2^32), all marked on their way or none, by the stamps of their paths (0: none).
+    /// Returns true if feedback is due.
+    pub fn receipts(&mut self, first: u32, stamps: &[u16], delay_us: u32, marked: bool) -> bool {
         let mut number = first;
         for some in stamps.chunks(RECEIPTS_PER_FEEDBACK) {
-            if !self.receipts.add(number, some.iter().copied(), delay_us) {
+            if !self.receipts.add(number, some.iter().copied(), delay_us, marked) {
                 self.close();
-                self.receipts.add(number, some.iter().copied(), delay_us);
+                self.receipts.add(number, some.iter().copied(), delay_us, marked);
             }
             number = number.wrapping_add(some.len() as u32);
         }

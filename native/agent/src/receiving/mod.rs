@@ -8,6 +8,7 @@ mod feedback;
 mod flow;
 mod incoming;
 mod kept;
+mod owed;
 mod path_progress;
 mod policy;
 mod receiver;

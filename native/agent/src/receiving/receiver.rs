@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use datapath::inner::{Address, Malformed, Seen, TCP};
-use datapath::tunnel::{decapsulate, Decapsulated, NOT_ECT};
+use datapath::tunnel::{decapsulate, Decapsulated, CE, NOT_ECT};
 
 use crate::class::TrafficClass;
 use crate::counts::{Count, Counts};
@@ -30,10 +30,12 @@ pub struct Receiver<P> {
     pub own: HashSet<Address>,
     /// What this half counts.
     pub counts: Counts,
-    policy: ReceivePolicy,
+    pub(super) policy: ReceivePolicy,
     holding: BTreeMap<u64, (PeerId, FlowId)>,
     held: u64,
-    next_feedback: Option<Seconds>,
+    pub(super) next_feedback: Option<Seconds>,
+    /// Peers that may be owed feedback, or whose datagrams were noticed missing: of a fabric's hosts these are few.
+    pub(super) awaiting: Vec<PeerId>,
 }
 
 impl<P: Packet> Receiver<P> {
@@ -47,6 +49,7 @@ impl<P: Packet> Receiver<P> {
             holding: BTreeMap::new(),
             held: 0,
             next_feedback: None,
+            awaiting: Vec::new(),
         }
     }
 
@@ -68,8 +71,10 @@ impl<P: Packet> Receiver<P> {
         datagram: &Incoming,
         now: Seconds,
     ) {
+        self.owe_feedback(peer, datagram.from);
         let delay_us = microseconds(now).wrapping_sub(datagram.head.sent_us);
-        if peer.pending.receipts(datagram.head.number, &[datagram.stamp], delay_us) {
+        let marked = datagram.ecn == CE;
+        if peer.pending.receipts(datagram.head.number, &[datagram.stamp], delay_us, marked) {
             sender.send_feedback(peer, now);
         } else if self.next_feedback.is_none() {
             self.next_feedback = Some(now + self.policy.feedback_after_s);
@@ -196,18 +201,7 @@ impl<P: Packet> Receiver<P> {
             return;
         }
         self.next_feedback = None;
-        for id in peers.ids() {
-            let peer = &mut peers[id];
-            let lost = peer.arrivals.give_up(now - self.policy.loss_after_s);
-            peer.pending.lost(lost);
-            if !peer.pending.is_empty() {
-                sender.send_feedback(peer, now);
-            }
-            if let Some(oldest) = peer.arrivals.oldest_missing() {
-                let due = (oldest + self.policy.loss_after_s).max(now + self.policy.feedback_after_s);
-                self.next_feedback = Some(self.next_feedback.map_or(due, |next| next.min(due)));
-            }
-        }
+        self.send_feedback_due(sender, peers, now);
     }
 
     /// Releases what is held for a peer that is gone or began anew.

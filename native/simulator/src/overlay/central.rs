@@ -95,6 +95,11 @@ impl Controller {
         })
     }
 
+    /// Return whether what leaves send up changes anything: modes, or the split of paths.
+    pub fn watches(&self) -> bool {
+        self.modes.is_some() || self.partition.is_some()
+    }
+
     pub fn is_on(&self, leaf: u16) -> bool {
         self.modes.as_ref().is_some_and(|modes| modes.mode_above([u64::from(leaf)]) == Mode::On)
     }

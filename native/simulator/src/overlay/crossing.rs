@@ -1,5 +1,7 @@
 //! Between hosts, agents and the network: packets are wrapped as they leave a host and come out as agents release them.
 
+use std::sync::Arc;
+
 use agent::priority::FlowTypes;
 
 use super::admission::Connection;
@@ -78,7 +80,7 @@ impl Simulation {
             bytes: packet.bytes,
             payload: if data { packet.bytes - self.config.lengths.header } else { 0 },
             stamp: packet.stamp,
-            answer: (packet.cargo == Cargo::Acknowledgement).then(|| Box::new(Answer::of(packet))),
+            answer: (packet.cargo == Cargo::Acknowledgement).then(|| Arc::new(Answer::of(packet))),
             window: None,
         })
     }
@@ -115,12 +117,16 @@ impl Simulation {
                 stamp: self.now,
                 blocks: Default::default(),
             };
-            let frame = self.launch(packet);
+            let mut frame = self.launch(packet);
             let place = frame.handle as usize;
             self.totals.feedback.made += u64::from(flow == NO_FLOW);
             let Some(overlay) = &mut self.overlay else { return };
             if overlay.inside.len() <= place {
                 overlay.inside.resize_with(place + 1, || None);
+            }
+            if !overlay.controller.watches() {
+                // what its leaf will choose is known: when it comes there, what is inside is in no cache
+                frame.path = overlay.path(&datagram, &self.topology);
             }
             overlay.inside[place] = Some(datagram);
             self.offer(self.topology.first(host), frame);
@@ -291,18 +297,18 @@ impl Simulation {
 
     /// Choose the path of a datagram at its leaf.
     pub(crate) fn switch(&mut self, handle: Handle) -> u16 {
-        let Some(overlay) = &mut self.overlay else { return NO_PATH };
+        let Some(overlay) = self.overlay.as_mut().filter(|overlay| overlay.controller.watches()) else {
+            return NO_PATH; // it was chosen when it left its host, if there was a choice
+        };
         let Some(Some(datagram)) = overlay.inside.get(handle as usize) else { return NO_PATH };
-        let paths = self.topology.paths(datagram.from, datagram.to);
-        if paths.is_empty() {
+        if self.topology.paths(datagram.from, datagram.to).is_empty() {
             return NO_PATH;
         }
         let leaf = self.topology.leaf_of(datagram.from) as u16;
         let (class, bytes) = (datagram.head.class, datagram.bytes);
         let now = self.now as f64 / SECOND as f64 * overlay.settings.clock;
         overlay.controller.passed(leaf, class, bytes, (now, self.now));
-        let on = overlay.controller.is_on(leaf);
-        let path = overlay.switching.path(datagram, on, paths, &self.topology);
+        let path = overlay.path(datagram, &self.topology);
         self.arm_controller();
         path
     }

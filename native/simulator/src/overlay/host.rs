@@ -145,7 +145,7 @@ impl Host {
     ) {
         let from = self.peer(from);
         let peer = &mut self.peers[from];
-        if !peer.arrivals.accept(datagram.head.number, now) {
+        if !self.receiver.accept(peer, from, datagram.head.number, now) {
             return;
         }
         let ecn = if congested { 0b11 } else { datagram.ecn };

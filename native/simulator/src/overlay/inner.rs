@@ -35,7 +35,7 @@ pub struct Inner {
     pub payload: u32,
     pub stamp: Time,
     /// What an acknowledgement says; None in one that only carries a window.
-    pub answer: Option<Box<Answer>>,
+    pub answer: Option<Arc<Answer>>,
     /// The window that the host is to get, not scaled; None: as its peer has room.
     pub window: Option<u16>,
 }

@@ -20,6 +20,7 @@ use agent::sending::{SendPolicy, Serving};
 use agent::{Generator, Seconds};
 use datapath::inner::{FlowKey, Key, TCP};
 
+use crate::packets::NO_PATH;
 use crate::random::{key, Purpose};
 use crate::time::{Time, NEVER, SECOND};
 use crate::topology::Topology;
@@ -223,6 +224,16 @@ impl Overlay {
         key[9..11].copy_from_slice(&line.source_port.to_be_bytes());
         key[11..].copy_from_slice(&line.destination_port.to_be_bytes());
         key
+    }
+
+    /// Return the path that its leaf gives a datagram now; none if there is no choice.
+    fn path(&self, datagram: &Datagram, topology: &Topology) -> u16 {
+        let paths = topology.paths(datagram.from, datagram.to);
+        if paths.is_empty() {
+            return NO_PATH;
+        }
+        let on = self.controller.is_on(topology.leaf_of(datagram.from) as u16);
+        self.switching.path(datagram, on, paths, topology)
     }
 
     /// Take what agents counted of the flows that have lingered, or of all.

@@ -127,13 +127,15 @@ pub struct PyReport {
     stamp: u16,
     delay_s: f64,
     sent: f64,
+    marked: bool,
 }
 
 #[pymethods]
 impl PyReport {
     #[new]
-    fn new(flow: i64, leaf: String, entropy: u16, stamp: u16, delay_s: f64, sent: f64) -> Self {
-        PyReport { flow, leaf, entropy, stamp, delay_s, sent }
+    #[pyo3(signature = (flow, leaf, entropy, stamp, delay_s, sent, marked = false))]
+    fn new(flow: i64, leaf: String, entropy: u16, stamp: u16, delay_s: f64, sent: f64, marked: bool) -> Self {
+        PyReport { flow, leaf, entropy, stamp, delay_s, sent, marked }
     }
 }
 
@@ -147,6 +149,7 @@ impl PyReport {
             stamp: self.stamp,
             delay_s: self.delay_s,
             sent: self.sent,
+            marked: self.marked,
         })
     }
 }
@@ -160,6 +163,7 @@ impl From<&Report> for PyReport {
             stamp: report.stamp,
             delay_s: report.delay_s,
             sent: report.sent,
+            marked: report.marked,
         }
     }
 }

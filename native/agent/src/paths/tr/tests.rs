@@ -21,7 +21,7 @@ fn an_agent_shares_the_delays_of_all_its_paths_though_it_looks_at_few() {
         } else if let Some((flow, leaf, port, sent)) = left.pop().filter(|_| random.below(2) == 0) {
             let delay_s = 0.02 * random.unit() * f64::from(random.below(3));
             let stamp = stamp_of_label(port);
-            tr.reported(&Report { flow, leaf, port, stamp, delay_s, sent }, now);
+            tr.reported(&Report { flow, leaf, port, stamp, delay_s, sent, marked: false }, now);
         }
         if turn % 7 == 0 {
             let mut all = tr.clone();

@@ -40,6 +40,9 @@ class ScriptedPlane:
     def refusal(self, dpid: int, now: float) -> str | None:
         return None
 
+    def in_fabric(self, dpid: int) -> bool:
+        return True
+
     def of(self, kind: str) -> list[tuple[Any, ...]]:
         return [call for call in self.calls if call[0] == kind]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from figures.style import label, new_figure, scheme_style
+from figures.style import label, logarithmic, new_figure, scheme_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +38,7 @@ def completion_times(document: Document, records: Iterable[Record]) -> Figure | 
             if len(values):
                 shares = np.arange(1, len(values) + 1) / len(values)
                 axes.step(values, shares, where="post", color=style.colour, linestyle=style.line, label=name)
-        axes.set_xscale("log")
+        logarithmic(axes, x=True)
         axes.set_ylim(0, 1)
         label(axes, x="completion time", x_unit="ms", y=f"share of {kind} flows")
         axes.legend(fontsize=7)
@@ -71,8 +71,7 @@ def by_size(document: Document, records: Iterable[Record]) -> Figure | None:
                 marker=style.marker,
                 label=name,
             )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    logarithmic(axes, x=True, y=True)
     label(axes, x="flow size", x_unit="kB", y="mean completion time", y_unit="ms")
     axes.legend(fontsize=7)
     return figure
@@ -89,6 +88,8 @@ def path_balance(document: Document, records: Iterable[Record]) -> Figure | None
     stamps = {stamp for stamps in carried.values() for stamp in stamps}
     if len(stamps) < 2:
         return None
+    from matplotlib.ticker import MaxNLocator
+
     figure = new_figure(6.4, 3.4)
     axes = figure.add_subplot()
     for name, style in _styles(document):
@@ -100,6 +101,7 @@ def path_balance(document: Document, records: Iterable[Record]) -> Figure | None
                 label=name,
             )  # fmt: skip
     axes.axhline(100 / len(stamps), color="grey", linewidth=0.8)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(bottom=0)
     label(axes, x="path, the busiest first (grey: an even share)", y="of all packets", y_unit="%")
     axes.legend(fontsize=7)

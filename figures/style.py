@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure
 
 
@@ -71,6 +72,8 @@ PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#9b59b6", "#000000", "#b87a0
 """Colours of series that are no schemes (parameters of a sweep, terms of a formula), in this order."""
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES: Final = ("-", "--", "-.", ":")
+FEW_DECADES: Final = 1000.0
+"""A logarithmic axis up to this ratio has ticks at 1, 2 and 5 of each decade, else at 1."""
 INK: Final = "#222222"
 GRID: Final = "#dddddd"
 
@@ -164,6 +167,28 @@ def label(axes: Axes, *, x: str, y: str, x_unit: str = "", y_unit: str = "", tit
     axes.set_ylabel(axis_label(y, y_unit))
     if title:
         axes.set_title(title)
+
+
+def logarithmic(axes: Axes, *, x: bool = False, y: bool = False) -> None:
+    """Make the x or the y axis logarithmic, its ticks plain numbers (20, not 2 x 10^1); after what is drawn there."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    chosen: list[XAxis | YAxis] = []
+    if x:
+        axes.set_xscale("log")
+        chosen.append(axes.xaxis)
+    if y:
+        axes.set_yscale("log")
+        chosen.append(axes.yaxis)
+    for axis in chosen:
+        low, high = axis.get_view_interval()
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < FEW_DECADES * low else (1.0,)))
+        axis.set_major_formatter(FuncFormatter(_plain_number))
+        axis.set_minor_locator(NullLocator())
+
+
+def _plain_number(value: float, _: object) -> str:
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
 
 
 def save(figure: Figure, stem: Path) -> tuple[Path, Path]:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from numpy.typing import NDArray
 
 from controller.schemes.loader import scheme_names
@@ -137,6 +138,27 @@ def test_settings_of_others_are_left_alone() -> None:
 def test_axes_carry_units() -> None:
     assert style.axis_label("completion time", "ms") == "completion time (ms)"
     assert style.axis_label("share") == "share"
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    {
+        (15.0, 600.0): {"20", "50", "100", "200", "500"},
+        (0.02, 40_000.0): {"0.1", "1", "100", "10,000"},
+    }.items(),
+)
+def test_logarithmic_axes_have_plain_numbers(values: tuple[float, float], ticks: set[str]) -> None:
+    with style.applied():
+        figure = style.new_figure()
+        axes = figure.add_subplot()
+        axes.plot(values, values)
+        style.logarithmic(axes, x=True, y=True)
+        FigureCanvasAgg(figure).draw()
+        for axis in (axes.xaxis, axes.yaxis):
+            shown = {text.get_text() for text in axis.get_ticklabels()}
+            assert ticks <= shown
+            assert not any("$" in text for text in shown)
+        assert axes.xaxis.get_minorticklocs().size == 0
 
 
 @pytest.mark.parametrize("wrong", [(1.0, 2.0, 3.0), (3.0, 1.0, 2.0), (float("nan"), 0.0, 1.0)])

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from capstan_client.errors import CapstanError
-from topologies.children import end_child, start_child
+from topologies.children import end_child
 
 CLONE_NEWNET: Final = 0x40000000
 COMMAND_S: Final = 60.0
@@ -82,16 +82,27 @@ def complete(
     An exception that a signal's handler raises meanwhile ends the program.
     """
 
+    started: list[subprocess.Popen[str]] = []
+
     def start() -> subprocess.Popen[str]:
         stdin = None if text is None else subprocess.PIPE
-        return subprocess.Popen(
+        process = subprocess.Popen(
             argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
         )
+        started.append(process)
+        return process
 
-    if threading.current_thread() is threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
+        return _completed(start(), argv, text)
+    try:
+        # Signals' handlers run in the main thread: one that raises there within `Popen()`, after the fork, or between
+        # two calls, would leave a child that no variable holds.
         with ThreadPoolExecutor(1) as thread:
-            return _completed(start_child(start, thread), argv, text)
-    return _completed(start(), argv, text)
+            return _completed(thread.submit(start).result(), argv, text)
+    except BaseException:
+        for process in started:
+            end_child(process)
+        raise
 
 
 def _completed(

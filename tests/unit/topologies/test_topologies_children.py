@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from types import FrameType
 
 import pytest
 
@@ -75,4 +76,27 @@ def test_a_command_that_is_interrupted_while_it_starts_leaves_no_process() -> No
         pytest.raises(Interrupted),
     ):
         complete(["sleep", "1000"], environment)
+    assert find_processes("interrupted") == []
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("file", "function"),
+    [("namespaces.py", "_completed"), ("subprocess.py", "__enter__"), ("subprocess.py", "communicate")],
+)
+def test_a_command_that_is_interrupted_between_two_calls_leaves_no_process(file: str, function: str) -> None:
+    """Python looks for signals where a function begins: the caller may have let go of the child by then."""
+
+    def interrupt(frame: FrameType, event: str, _: object) -> None:
+        if frame.f_code.co_name == function and frame.f_code.co_filename.endswith(f"/{file}"):
+            sys.settrace(None)
+            raise Interrupted
+
+    before = sys.gettrace()
+    sys.settrace(interrupt)
+    try:
+        with pytest.raises(Interrupted):
+            complete(["sleep", "1000"], {**os.environ, "CAPSTAN_LAB": "interrupted"})
+    finally:
+        sys.settrace(before)
     assert find_processes("interrupted") == []

@@ -15,7 +15,7 @@ import click
 
 if TYPE_CHECKING:
     from controller.api.front.limits import TlsFiles
-    from controller.app import MakeExtension
+    from controller.app import MakeExtension, Settings
     from controller.openflow.tls import SwitchTls
 
 from capstan_client.errors import CapstanError
@@ -191,7 +191,7 @@ def run_controller(
     """
     gc.disable()  # nothing of what is imported goes: looking for what does takes a third of a start and an end
     import controller.shell.shell  # noqa: F401 with os-ken, which a controller without switches does not need
-    from controller.app import Settings, serve  # a second's work, which --help need not wait for
+    from controller.app import Settings  # a second's work, which --help need not wait for
 
     gc.enable()
     gc.freeze()  # no later collection has to look at all of it again
@@ -226,6 +226,13 @@ def run_controller(
         extension=extension(),
         keep_records_days=keep_records_days,
     )
+    serve_to_end(settings)
+
+
+def serve_to_end(settings: Settings) -> None:
+    """Serve until a signal ends it, with files that are for our user alone. Raises click.ClickException."""
+    from controller.app import serve
+
     mask = os.umask(0o077)  # results and names of hosts are not for all users of the machine
     try:
         serve(settings)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
-from capstan_client.errors import CapstanError
 from topologies.cores import own_cores
 
 
@@ -34,7 +32,8 @@ def page_command(port: int, data: Path, cores: int | None) -> None:
 
     Only this machine reaches it. What was simulated is there again at the next start.
     """
-    from controller.app import Settings, serve
+    from controller.__main__ import serve_to_end
+    from controller.app import Settings
     from engine.serving import experiments_extension
 
     settings = Settings(
@@ -44,11 +43,4 @@ def page_command(port: int, data: Path, cores: int | None) -> None:
         fabric=False,
         extension=experiments_extension(labs=0, dask=None, simulations=cores or own_cores().workers()),
     )
-    os.umask(0o077)  # results are not for all users of the machine
-    try:
-        serve(settings)
-    except OSError as error:
-        about = f"{error.filename}: " if error.filename is not None else ""
-        raise click.ClickException(f"{about}{error.strerror or error}") from None
-    except (CapstanError, ValueError) as error:
-        raise click.ClickException(str(error)) from None
+    serve_to_end(settings)

@@ -21,6 +21,9 @@ from workloads.plan import Plan
 
 _SLOTS: Final = 2 * MOST_HOPS
 """Of all rings together, 77 MB: nodes do not see equally many packets."""
+_POLL_S: Final = 0.05
+_STILL_S: Final = 1.0
+_SETTLE_LIMIT_S: Final = 30.0
 
 
 class CaptureError(CapstanError, RuntimeError):
@@ -55,8 +58,12 @@ class LabRecorder:
         return Capture(lab, self.from_ms / 1e3, self.for_ms / 1e3)
 
     def read(self, capture: Capture) -> Taken | None:
-        """Return what was captured of a run that is over; None where nothing was: `problem` says why."""
+        """Return what was captured of a run that is over, once its last packets have come.
+
+        None where nothing was: `problem` says why.
+        """
         self.trace = self.problem = None
+        capture.settle()
         try:
             return capture.taken()
         except CaptureError as error:
@@ -141,6 +148,22 @@ class Capture:
         """Capture the window of a run that starts at this monotonic time."""
         self._thread = threading.Thread(target=self._work, args=(epoch,), name="capstan-capture", daemon=True)
         self._thread.start()
+
+    def settle(self) -> None:
+        """Return when no packet was seen for a second, the window is over, or after 30 s of packets.
+
+        The last flow is over when its bytes have come; its connection closes behind that, and agents count it.
+        """
+        deadline = time.monotonic() + _SETTLE_LIMIT_S
+        still_at = time.monotonic() + _STILL_S
+        while (
+            self._thread is not None
+            and self._thread.is_alive()
+            and time.monotonic() < min(still_at, deadline)
+        ):
+            time.sleep(_POLL_S)
+            if any(ring.grew() for ring in self._rings.values()):
+                still_at = time.monotonic() + _STILL_S
 
     def taken(self) -> Taken:
         """End the capture and return what it has, for a run that is over. Raises CaptureError."""

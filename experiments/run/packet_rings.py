@@ -70,6 +70,7 @@ class PacketRing:
     def __init__(self, slots: int) -> None:
         blocks = max(1, -(-slots // _SLOTS_A_BLOCK))
         self._slots = blocks * _SLOTS_A_BLOCK
+        self._seen = 0
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # 0: nothing comes before start()
         try:
             self._socket.setsockopt(_SOL_PACKET, _VERSION, _TPACKET_V2)
@@ -98,10 +99,17 @@ class PacketRing:
         counts: tuple[int, int] = struct.unpack("=II", self._socket.getsockopt(_SOL_PACKET, _STATISTICS, 8))
         return counts[1]
 
+    def grew(self) -> bool:
+        """Return True if frames came since the last call."""
+        before = self._seen
+        while self._seen < self._slots and _HEAD.unpack_from(self._ring, _begin(self._seen))[0] & _READY:
+            self._seen += 1
+        return self._seen > before
+
     def frames(self) -> Iterator[RingFrame]:
         """Yield what the ring has, in the order in which it came."""
         for slot in range(self._slots):
-            begin = slot // _SLOTS_A_BLOCK * _BLOCK_BYTES + slot % _SLOTS_A_BLOCK * _SLOT_BYTES
+            begin = _begin(slot)
             status, size, taken, offset, _, seconds, nanoseconds = _HEAD.unpack_from(self._ring, begin)
             if not status & _READY:
                 return
@@ -118,3 +126,8 @@ class PacketRing:
         kept = ctypes.create_string_buffer(program, len(program))
         setting = struct.pack("HP", len(program) // 8, ctypes.addressof(kept))
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, setting)
+
+
+def _begin(slot: int) -> int:
+    """Return where a slot begins in its ring: slots do not go beyond their block."""
+    return slot // _SLOTS_A_BLOCK * _BLOCK_BYTES + slot % _SLOTS_A_BLOCK * _SLOT_BYTES

@@ -6,7 +6,7 @@ import click
 
 from cli.console import fail, progress
 from experiments.run.progress import Steps
-from experiments.spec.fitting import Fit, FitError, busiest, fit, scaled
+from experiments.spec.fitting import SIZED_FOR, Fit, FitError, busiest, fit, scaled
 from experiments.spec.load import CARRIED_SHARE, REFERENCE, PacketCosts, costs_where
 from experiments.spec.spec import Spec
 from experiments.spec.sweep import points
@@ -119,4 +119,4 @@ def duration(seconds: float) -> str:
 
 def notice(chosen: Fit, number: float) -> list[str]:
     """Return what a result must say of how it was sized; nothing where it ran as its spec says."""
-    return [f"sized for {number:g} cores: {'; '.join(chosen.changes)}"] if chosen.changes else []
+    return [f"{SIZED_FOR} {number:g} cores: {'; '.join(chosen.changes)}"] if chosen.changes else []

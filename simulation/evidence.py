@@ -11,10 +11,13 @@ from typing import Any, Final, Literal
 
 from experiments.results.claims import compared, find, find_across
 from experiments.results.statistics import FLOWS_FOR_P99
+from experiments.spec.fitting import SIZED_FOR, FitError, fit
+from experiments.spec.load import REFERENCE
 from experiments.spec.spec import Claim, Spec, spec_to_dict
 from experiments.spec.sweep import is_across, points, show, words
 from simulation.experiment import simulate_document
 from simulation.fabrics import SettingsError
+from simulation.no_lab import no_lab
 
 Paper = Literal["caps", "htpc", "tpfs", "tr", "capton"]
 PAPERS: Final[Mapping[Paper, str]] = {
@@ -25,6 +28,8 @@ PAPERS: Final[Mapping[Paper, str]] = {
     "capton": "CAPTON",
 }
 """By the word that a claim's source begins with."""
+LAB_CORES: Final = 2.0
+"""Of the machine that all presets for switches have to fit."""
 QUICK_REPEATS: Final = 2
 MOST_REPEATS: Final = 20
 """More than a spec asks for are simulated until a scheme has flows enough for a p99, but never more than these."""
@@ -42,7 +47,11 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A claim: ours in simulation, point by point (empty: `problem` says why not), and on switches (empty: not run)."""
+    """A claim: ours in simulation, point by point (empty: `problem` says why not), and on switches.
+
+    lab: how the run on switches differs from the preset; where there was none, why there cannot be any (empty: there
+    can).
+    """
 
     paper: Paper
     preset: str
@@ -50,6 +59,7 @@ class Row:
     simulated: tuple[At, ...]
     on_switches: tuple[At, ...] = ()
     problem: str = ""
+    lab: str = ""
 
 
 def paper_of(claim: Claim) -> Paper | None:
@@ -67,16 +77,38 @@ def wanted(spec: Spec, *, quick: bool) -> Spec:
 
     A spec's own repeats are what a lab has time for. quick: with fewer.
     """
+    enough = min(MOST_REPEATS, math.ceil(FLOWS_FOR_P99 / max(1.0, spec.expected_flows())))
+    repeats = min(spec.repeats, QUICK_REPEATS) if quick else max(spec.repeats, enough)
+    return _compared_alone(spec, spec.claims, repeats)
+
+
+def wanted_on_switches(spec: Spec, *, quick: bool) -> Spec | None:
+    """Return the same for a lab, of the claims that it can judge, with the spec's own repeats; None: of none."""
+    claims = [claim for claim, _ in claims_of_papers(spec.claims) if not lab_problem(spec, claim)]
+    if not claims:
+        return None
+    return _compared_alone(spec, claims, min(spec.repeats, QUICK_REPEATS) if quick else spec.repeats)
+
+
+def lab_problem(spec: Spec, claim: Claim) -> str:
+    """Return why no lab on two cores can judge a claim of this spec; empty: one can."""
+    pair = _compared_alone(spec, [claim], spec.repeats)
+    try:
+        problem = no_lab(pair)
+        if problem is None:
+            fit(pair, LAB_CORES, REFERENCE)
+    except FitError as error:
+        problem = f"{error}"
+    return (problem or "").partition(": use ")[0]
+
+
+def _compared_alone(spec: Spec, claims: Iterable[Claim], repeats: int) -> Spec:
+    """Return a spec with those of its schemes alone that these claims compare."""
     named = {
-        label
-        for claim in spec.claims
-        if claim.compare
-        for label in (claim.compare.scheme, claim.compare.against)
+        label for claim in claims if claim.compare for label in (claim.compare.scheme, claim.compare.against)
     }
     kept = tuple(choice for choice in spec.schemes if choice.label in named)
     baseline = spec.baseline if spec.baseline in named else kept[0].label
-    enough = min(MOST_REPEATS, math.ceil(FLOWS_FOR_P99 / max(1.0, spec.expected_flows())))
-    repeats = min(spec.repeats, QUICK_REPEATS) if quick else max(spec.repeats, enough)
     return replace(spec, schemes=kept, baseline=baseline, repeats=repeats)
 
 
@@ -130,13 +162,24 @@ def kept_rows(name: str, spec: Spec, directory: Path) -> list[Row] | None:
     ]
 
 
-def with_switches(rows: Sequence[Row], results: Path) -> list[Row]:
-    """Return the rows with what the newest result of `capstan run` below *results* found of the same claims."""
-    newest: dict[str, Mapping[str, Any] | None] = {}
-    for row in rows:
-        if row.preset not in newest:
-            newest[row.preset] = newest_run(results, row.preset)
-    return [replace(row, on_switches=tuple(_lab(newest[row.preset], row.claim))) for row in rows]
+def with_switches(rows: Sequence[Row], spec: Spec, results: Path) -> list[Row]:
+    """Return a preset's rows with what its newest result of a lab below *results* found of the same claims."""
+    document = newest_run(results, spec.name)
+    return [_on_switches(row, spec, document) for row in rows]
+
+
+def _on_switches(row: Row, spec: Spec, document: Mapping[str, Any] | None) -> Row:
+    if found := tuple(_lab(document, row.claim)):
+        return replace(row, on_switches=found, lab=_sizing(document))
+    return replace(row, lab=lab_problem(spec, row.claim))
+
+
+def _sizing(document: Mapping[str, Any] | None) -> str:
+    """Return `links at 0.27 of their rates`, of a run that was made to fit its machine; else nothing."""
+    for notice in () if document is None else document["notices"]:
+        if notice.startswith(SIZED_FOR):
+            return str(notice.partition(": ")[2].partition(", times")[0])
+    return ""
 
 
 def newest_run(results: Path, preset: str) -> Mapping[str, Any] | None:

@@ -22,6 +22,8 @@ from simulation.evidence import (
 from simulation.evidence_notes import Notes
 
 _EARLIER: Final = " are of an earlier run, with the presets' own repeats."
+_NOT_RUN: Final = "not run"
+_SIMULATED_ONLY: Final = "simulated only"
 _NAMES: Final = re.compile(r"`([^`]+)`")
 
 
@@ -35,7 +37,7 @@ class Written:
     @property
     def word(self) -> str:
         """Return what the simulation came to."""
-        return self.simulated.removeprefix("*").partition("*")[0]
+        return _word(self.simulated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row to write: simulated now, or as a document had it."""
+    """A row to write: simulated now, or as a document had it but for what was found on switches since."""
 
     row: Row
     written: Written | None = None
@@ -106,11 +108,13 @@ def markdown(
         "",
         f"Written by `./capstan evidence{' --quick' if quick else ''}`: every claim of every preset, simulated with "
         "the preset's own settings and seed (what was scaled, the preset's description says; with more repeats where a "
-        f"scheme has fewer than {FLOWS_FOR_P99} flows, up to {MOST_REPEATS}), and what `./capstan run` "
-        "found on switches where its result is kept in `results/`. Ours is the ratio of both schemes with its 95 % "
+        f"scheme has fewer than {FLOWS_FOR_P99} flows, up to {MOST_REPEATS}), and what "
+        "`./capstan evidence --on-switches` (or `run`) found in a lab, at lower rates where two cores need that, "
+        "which stands behind it. Ours is the ratio of both schemes with its 95 % "
         "interval, at every point of a sweep. *Holds*: the whole interval is within what the paper says, at all "
         "points; *in part*: at some; *not*: at none, and outside at some; *open*: intervals decide nothing; *no "
-        "figure*: too few flows for it.",
+        "figure*: too few flows for it, or the processors limited a run; *simulated only*: no lab on two cores can run "
+        "it.",
         "",
         _counts(entries),
     ]
@@ -147,17 +151,35 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _counts(entries: Sequence[Entry]) -> str:
-    words = [entry.word for entry in entries]
-    shown = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(sorted(words)))
-    return f"In simulation, of {len(entries)} claims: {shown}."
+    simulated = _counted([entry.word for entry in entries])
+    on_switches = _counted([_word(_lab_cell(entry)) for entry in entries])
+    return f"In simulation, of {len(entries)} claims: {simulated}. On switches: {on_switches}."
+
+
+def _counted(words: Sequence[str]) -> str:
+    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(sorted(words)))
 
 
 def _line(entry: Entry, notes: Notes) -> str:
     row = entry.row
     why = row.problem or ("" if entry.word == "holds" else notes.why(row.preset, row.claim))
-    ours = entry.written or Written(_cell(row.simulated, row.problem), _cell(row.on_switches, ""))
-    cells = (*_key(row.preset, row.claim), ours.simulated, ours.on_switches, _plain(why))
+    simulated = entry.written.simulated if entry.written else _cell(row.simulated, row.problem)
+    cells = (*_key(row.preset, row.claim), simulated, _lab_cell(entry), _plain(why))
     return "| " + " | ".join(cells) + " |"
+
+
+def _lab_cell(entry: Entry) -> str:
+    """Return what the newest run on switches came to, or the one that the document had, or why there is none."""
+    row, written = entry.row, entry.written
+    if row.on_switches:
+        return _cell(row.on_switches, "") + (_plain(f" ({row.lab})") if row.lab else "")
+    if written is not None and _word(written.on_switches) not in (_NOT_RUN, _SIMULATED_ONLY):
+        return written.on_switches
+    return _plain(f"*{_SIMULATED_ONLY}*: {row.lab}") if row.lab else f"*{_NOT_RUN}*"
+
+
+def _word(cell: str) -> str:
+    return cell.removeprefix("*").partition("*")[0]
 
 
 def _key(preset: str, claim: Claim) -> tuple[str, str, str]:

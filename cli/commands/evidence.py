@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, get_args
 
@@ -11,7 +12,7 @@ import click
 from cli.console import progress, results
 from cli.specs import load_spec
 from experiments.spec.check import preset_names
-from experiments.spec.spec import Spec
+from experiments.spec.spec import Spec, spec_text
 from simulation.evidence import (
     Paper,
     Row,
@@ -19,6 +20,7 @@ from simulation.evidence import (
     kept_rows,
     simulate_claims,
     wanted,
+    wanted_on_switches,
     with_switches,
     write_rows,
 )
@@ -44,6 +46,11 @@ KEPT: Final = "evidence"
     help="Simulate only what --paper and --preset name; other rows stay as OUTPUT has them, with reasons as they are "
     "now.",
 )
+@click.option(
+    "--on-switches",
+    is_flag=True,
+    help="Run presets on switches instead, as ./capstan run --fit does, and merge what was found.",
+)
 @click.option("--quick", is_flag=True, help="Two repeats at most: wider intervals, sooner.")
 @click.option(
     "--results",
@@ -61,14 +68,19 @@ def evidence_command(
     presets: tuple[str, ...],
     kept: bool,
     merge: bool,
+    on_switches: bool,
     quick: bool,
     directory: Path,
     output: Path,
 ) -> None:
     """Simulate every preset that has claims of the papers, and write what holds of them: a row a claim.
 
-    No root, no switches. Takes some minutes of processor time.
+    No root, no switches. Takes some minutes of processor time. With --on-switches presets run in labs first, which
+    takes root and hours; only those of --preset and --paper if there are any.
     """
+    if on_switches:
+        _run_on_switches(papers, presets, directory, quick=quick)
+        merge, quick, papers, presets = True, False, (), ()
     notes = read_notes()
     document = (
         read_document(output.read_text(encoding="utf-8")) if merge and output.exists() else Document({})
@@ -95,6 +107,8 @@ def evidence_command(
             mine = entries_of(name, spec.claims, fresh, document)
             if len(mine) < len(claims):
                 missing.add(name)
+            rows = with_switches([entry.row for entry in mine], spec, directory)
+            mine = [replace(entry, row=row) for entry, row in zip(mine, rows, strict=True)]
             entries += [entry for entry in mine if merge or not papers or entry.row.paper in papers]
     text = markdown(entries, notes, quick=quick, earlier=document.earlier - simulated, missing=missing)
     output.write_text(text, encoding="utf-8")
@@ -104,9 +118,37 @@ def evidence_command(
 def _simulated(
     name: str, spec: Spec, directory: Path, *, kept: bool, show: Callable[[str], None]
 ) -> list[Row]:
-    """Return a preset's rows, simulated or kept, with what was found on switches."""
+    """Return a preset's rows, simulated or kept."""
     rows = kept_rows(name, spec, directory / KEPT) if kept else None
     if rows is None:
         rows = simulate_claims(name, spec, show)
         write_rows(rows, name, spec, directory / KEPT)
-    return with_switches(rows, directory)
+    return rows
+
+
+def _run_on_switches(
+    papers: tuple[Paper, ...], presets: tuple[str, ...], directory: Path, *, quick: bool
+) -> None:
+    """Run the presets in labs, one after the other, each fitted to this machine; keep their results."""
+    from cli.lab_runs import run_in_lab  # with what the simulation of all this need not wait for
+    from cli.privileges import need_lab
+    from cli.sizing import sized
+
+    need_lab("evidence --on-switches")
+    for name in presets or preset_names():
+        loaded = load_spec(name)
+        claims = claims_of_papers(loaded.spec.claims)
+        if papers and not any(paper in papers for _, paper in claims):
+            continue
+        spec = wanted_on_switches(loaded.spec, quick=quick)
+        if spec is None:
+            if presets:
+                progress.print(f"{name}: no lab on two cores can judge a claim of it", markup=False)
+            continue
+        progress.print(f"{name}:", markup=False)
+        run_in_lab(
+            replace(loaded, spec=spec, text=spec_text(spec)),
+            sized(spec, fitting=True, scale=None),
+            directory,
+            None,
+        )

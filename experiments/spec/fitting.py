@@ -20,6 +20,8 @@ from workloads.description import Workload
 LEAST_PATHS: Final = 8
 """With fewer, spraying and hashing differ too little to show anything in the demo's nine runs."""
 LEAST_SCALE: Final = 0.02
+SIZED_FOR: Final = "sized for"
+"""Begin of what a result says of how it was sized."""
 _SLOWER_FIELDS: Final = ("rate_mbps", "rate_per_s")
 _LONGER_FIELDS: Final = (
     "duration_s",
@@ -70,9 +72,13 @@ def fit(spec: Spec, cores: float, costs: PacketCosts, *, paths_first: bool = Fal
                 f"the fabric at rest takes {load.idle_cores:.1f} of {cores:g} cores: "
                 "use a smaller fabric, or more cores"
             )
-        scale = math.floor(room / (load.cores - load.idle_cores) * 100) / 100
+        carried = room / (load.cores - load.idle_cores)
+        scale = math.floor(carried * 100) / 100
         if scale < LEAST_SCALE:
-            raise FitError(f"links would need {scale:g} of their rates: use a smaller fabric, or more cores")
+            raise FitError(
+                f"links would need {carried:.1g} of their rates (at least {LEAST_SCALE:g}): "
+                "use a smaller fabric, or more cores"
+            )
         spec = _with_slower_links(spec, scale, changes)
         load = busiest(spec, costs)
     return Fit(spec, load, tuple(changes))

@@ -43,12 +43,12 @@ SPEC: Final[dict[str, Any]] = {
 DEMO = """
 import sys
 from pathlib import Path
-from cli.commands.run import _asked_for, _run
+from cli.lab_runs import asked_for, run_in_lab
 from cli.sizing import sized
 from cli.specs import SpecChanges
 
-asked = _asked_for(sys.argv[1], SpecChanges(), None)
-_run(asked, sized(asked.spec, fitting=False, scale=None), Path(sys.argv[2]), None, demo=True)
+asked = asked_for(sys.argv[1], SpecChanges(), None)
+run_in_lab(asked, sized(asked.spec, fitting=False, scale=None), Path(sys.argv[2]), None, demo=True)
 """
 """`capstan demo` on a spec of ours in place of its own, which takes three minutes."""
 

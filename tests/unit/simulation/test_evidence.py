@@ -28,12 +28,14 @@ from simulation.evidence import (
     simulate_claims,
     summary,
     wanted,
+    wanted_on_switches,
     with_switches,
     write_rows,
 )
 from simulation.evidence_document import Entry, entries_of, markdown, read_document
 from simulation.evidence_notes import Elsewhere, EvidenceError, Notes, Reason, read_notes
 from simulation.experiment import simulate_document
+from simulation.no_lab import no_lab
 
 CLAIM = Claim(
     "Sooner than ECMP",
@@ -141,10 +143,20 @@ def test_runs_on_switches_stand_beside_simulated_ones_and_simulations_do_not(tmp
         "small-20260102-000000": {"kind": "simulation"},
     }.items():
         (tmp_path / folder).mkdir()
-        text = json.dumps({"name": "small", "claims": [entry], **extra})
+        sized = ["sized for 2 cores: links at 0.5 of their rates, times 2 times as long"]
+        text = json.dumps({"name": "small", "claims": [entry], "notices": sized, **extra})
         (tmp_path / folder / "result.json").write_text(text, encoding="utf-8")
-    (row,) = with_switches([Row("caps", "small", CLAIM, (at("open"),))], tmp_path)
+    spec = load_spec("small", ("ecmp", "caps")).spec
+    (row,) = with_switches([Row("caps", "small", CLAIM, (at("open"),))], spec, tmp_path)
     assert [one.finding["ratio"] for one in row.on_switches] == [0.4]
+    text = markdown([Entry(row)], Notes(), quick=False)
+    assert "| *holds*: 0.40 (links at 0.5 of their rates) |" in text
+    assert "On switches: 1 holds." in text
+    document = read_document(text)
+    (kept,) = entries_of("small", (CLAIM,), None, document)
+    assert markdown([kept], Notes(), quick=False) == text, "a document keeps what was found"
+    (newer,) = with_switches([replace(kept.row)], spec, tmp_path)
+    assert newer.on_switches == row.on_switches
     assert newest_run(tmp_path, "demo") is None
 
 
@@ -242,3 +254,25 @@ def test_every_spec_of_a_reason_is_named_by_it_and_can_be_simulated() -> None:
         assert spec.name == Path(path).stem
         for point in points(spec):
             prepare(point.spec)
+
+
+def test_a_claim_that_no_lab_can_judge_says_why_and_is_not_run() -> None:
+    for name, why in {
+        "caps-fig20": "links would need",
+        "tr-fig9": "for simulations only",
+    }.items():
+        spec = load_spec(name).spec
+        claims = claims_of_papers(spec.claims)
+        assert wanted_on_switches(spec, quick=True) is None
+        rows = with_switches([Row(paper, name, claim, ()) for claim, paper in claims], spec, Path("nowhere"))
+        assert all(why in row.lab and "use " not in row.lab for row in rows)
+        assert f"| *simulated only*: {rows[0].lab} |" in markdown(map(Entry, rows), Notes(), quick=False)
+
+
+def test_a_lab_gets_the_schemes_whose_claims_it_can_judge() -> None:
+    spec = load_spec("capton-fig9").spec
+    fit_for_labs = wanted_on_switches(spec, quick=True)
+    assert fit_for_labs is not None
+    left_out = {choice.label for choice in spec.schemes} - {choice.label for choice in fit_for_labs.schemes}
+    assert "pfabric" in left_out
+    assert no_lab(fit_for_labs) is None

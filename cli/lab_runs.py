@@ -1,0 +1,125 @@
+"""An experiment run in a lab of its own, shown while it runs, printed and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Group
+
+from cli.console import fail, number_range, progress, results, write_text
+from cli.live import Display, hold, print_attempt, print_page, print_restart
+from cli.privileges import give_to_caller
+from cli.recordings import Recording, write_recording
+from cli.sizing import notice
+from cli.specs import LoadedSpec, SpecChanges, changed_lab_spec, need_path_policy
+from experiments.results.document import json_text
+from experiments.results.sweep_results import sweep_tables
+from experiments.results.tables import tables
+from experiments.run.capture import LabRecorder
+from experiments.run.deployment import Deployment
+from experiments.run.experiment import Result
+from experiments.run.runner import RunOptions, SweepResult, run_experiment, run_sweep
+from experiments.spec.fitting import Fit
+from experiments.spec.spec import spec_text
+from topologies.cores import own_cores
+
+
+def asked_for(name: str, changes: SpecChanges, path_policy: Path | None) -> LoadedSpec:
+    """Return the spec *name* with what the options change; ends the program where they do not fit a lab."""
+    loaded = changed_lab_spec(name, changes)
+    need_path_policy(loaded.spec, path_policy)
+    return loaded
+
+
+def run_in_lab(
+    asked: LoadedSpec,
+    chosen: Fit,
+    directory: Path,
+    json_file: str | None,
+    *,
+    database: str | None = None,
+    keep: bool = False,
+    path_policy: Path | None = None,
+    recording: Recording | None = None,
+    demo: bool = False,
+) -> None:
+    """Run *asked* as it was sized in a lab of its own, print its result and keep it below *directory*.
+
+    keep: leave the fabric up for experiments afterwards. demo: its page opens on the tour, and what is begun there
+    meanwhile runs afterwards. Raises what `run_experiment` raises.
+    """
+    spec = chosen.spec
+    printed = False
+
+    def up(deployment: Deployment) -> None:
+        deployment.lab.notices += notice(chosen, own_cores().effective)
+        display.notices(deployment.lab.notices)
+        if demo:
+            print_page(deployment.client.url)
+
+    def kept(result: Result | SweepResult, deployment: Deployment) -> None:
+        nonlocal printed
+        if not (keep or demo):
+            return
+        from engine.held_lab import HeldQueue  # with what --help need not wait for
+
+        with HeldQueue(deployment, own_cores().workers(), print_attempt) as queue:
+            if keep or queue.waiting():
+                _print(result, json_file)
+                printed = True
+            if keep:
+                hold(deployment, queue)
+            else:
+                queue.work_off()
+
+    recorder = None if recording is None else LabRecorder(recording.from_ms, recording.for_ms)
+    run: Callable[..., Result | SweepResult] = run_sweep if spec.sweep else run_experiment
+    made = [path for path in (*reversed(directory.absolute().parents), directory) if not path.exists()]
+    result: Result | SweepResult | None = None
+    try:
+        with Display(spec.title) as display:
+            result = run(
+                spec,
+                spec_text(spec) if chosen.changes else asked.text,
+                RunOptions(
+                    results=directory,
+                    database=database,
+                    on_progress=display.update,
+                    on_up=up,
+                    on_restart=print_restart,
+                    on_result=kept,
+                    path_policy=path_policy,
+                    queue=keep or demo,
+                    recorder=recorder,
+                    controller_options=["--opens-on-tour"] if demo else [],
+                ),
+            )
+    finally:
+        of_ours = [directory / "logs", *directory.glob("capstan.db*"), *directory.glob(f"{spec.name}-*")]
+        give_to_caller(*made, *of_ours)
+    if not printed:
+        _print(result, json_file)
+    if recording is not None and recorder is not None:
+        if recorder.trace is None:
+            fail(f"kept in {result.directory}, but not recorded: {recorder.problem}")
+        write_recording(recorder.trace, recording.path)
+        give_to_caller(recording.path)
+
+
+def _print(result: Result | SweepResult, json_file: str | None) -> None:
+    if json_file != "-":
+        single = isinstance(result, Result)
+        shown: Group = tables(result.document) if single else sweep_tables(result.document)
+        results.print(shown)
+        numbers = str(result.experiment) if isinstance(result, Result) else number_range(result.experiments)
+        results.print(
+            f"kept in {result.directory} (result.json, {'flows.csv, ' if single else ''}figures) "
+            f"and as experiment {numbers}",
+            markup=False,
+            soft_wrap=True,
+        )
+    if json_file:
+        write_text(json_text(result.document), json_file)
+    if json_file == "-":
+        progress.print(f"kept in {result.directory}", markup=False, soft_wrap=True)

@@ -12,6 +12,7 @@ from controller.fabric.hosts import Hosts
 from controller.fabric.numbers import SwitchNumbers
 from controller.fabric.paths import Routing, compute_routing
 from controller.modes.leaf_modes import LeafModes
+from controller.openflow.wanted_switch import WantedSwitch
 from controller.plane.effects import Event
 from controller.plane.fabric_views import FabricViews
 from controller.plane.isolated import IsolatedSwitches
@@ -62,6 +63,7 @@ class Plan:
         self._wiring = Wiring(frozenset(), frozenset(), frozenset(), frozenset())
         self._hosts_version = hosts.version
         self._ports: dict[int, tuple[int, ...]] = {}
+        self._planned: dict[int, WantedSwitch] = {}
         self._due_at: float | None = None
         self._failed = False
         """Whether something that carried packets is gone since the last computation."""
@@ -118,11 +120,14 @@ class Plan:
     def recompute(self, now: float) -> Recomputed:
         """Bring all wanted states up to date."""
         self._due_at = None
+        known = self._discovery.links_known()
+        linked = {end.dpid for link in known for end in link}
         wiring = Wiring(
-            self._discovery.links_known(),
+            known,
             self._discovery.links_up(),
             self._hosts.leaves(),
-            frozenset(dpid for dpid, switch in self._switches.items() if switch.usable(now)),
+            # of the others none carries packets: their coming and going is no change of the wiring
+            frozenset(dpid for dpid in linked & self._switches.keys() if self._switches[dpid].usable(now)),
             # A switch's old state does not know that it should carry others' packets; one without links carries none.
             leaf_transit=not any(
                 switch.held is not None and self._discovery.is_wired_switch(dpid)
@@ -145,19 +150,30 @@ class Plan:
         return path_infos(self.routing, self.numbers, self._place_of(host_a), self._place_of(host_b))
 
     def _want(self, wiring: Wiring) -> None:
+        """Give a new view to all switches, or, where wiring and hosts are as before, to those with other ports."""
         ports = self._discovery.ports_of_all() | dict.fromkeys(self._isolated.without_ports(), ())
-        if wiring == self._wiring and self.knows_hosts and ports == self._ports:
+        as_before = wiring == self._wiring and self.knows_hosts
+        changed = {
+            dpid: switch.wanted
+            for dpid, switch in self._switches.items()
+            if not as_before
+            or self._planned.get(dpid) is not switch.wanted
+            or ports.get(dpid) != self._ports.get(dpid)
+        }
+        if as_before and not changed:
             return
         self._ports = ports
+        self._planned = {dpid: switch.wanted for dpid, switch in self._switches.items()}
         self.numbers.assign({*self._switches, *wiring.leaves})
         if wiring != self._wiring:
             self._wiring, self.routing = wiring, compute_routing(wiring)
         self._hosts_version = self._hosts.version
         views = FabricViews(self._hosts, self.routing, wiring.known, self.numbers, ports)
-        for dpid, switch in self._switches.items():
-            switch.wanted.want(views.view(dpid), self.scheme, self.mode_of(dpid))
-        self._rollout.in_turn(self._switches)
-        self._announcements.set_paths({leaf: views.stamps(leaf) for leaf in sorted(wiring.leaves)})
+        for dpid, wanted in changed.items():
+            wanted.want(views.view(dpid), self.scheme, self.mode_of(dpid))
+        self._rollout.in_turn(changed)
+        if not as_before:
+            self._announcements.set_paths({leaf: views.stamps(leaf) for leaf in sorted(wiring.leaves)})
 
     def _sync(self, now: float) -> set[int]:
         """Return the switches that get their whole state now, and mark when others may."""

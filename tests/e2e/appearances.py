@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,11 @@ AXE: Final = HERE.parents[1] / "webui" / "node_modules" / "axe-core" / "axe.min.
 APPEARANCES: Final = ("light", "dark", "projector")
 SIZES: Final = ((1280, 800), (1920, 1080))
 """Of the window, px: a small projector's, and a desk's."""
+
+
+_SHOWN: Final = """name => document.documentElement.dataset.appearance === name &&
+  document.getAnimations().every(animation => !(animation instanceof CSSTransition))"""
+"""Colours fade from one appearance into the next."""
 
 
 class Photographer:
@@ -39,9 +45,12 @@ class Photographer:
             page.screenshot(path=self._directory / f"{name}.png", full_page=True)
 
 
-def choose(page: Page, appearance: str) -> None:
-    """Choose an appearance on the page that is open."""
-    page.get_by_role("radiogroup", name="Appearance").get_by_text(appearance.capitalize()).click()
+def each_appearance(page: Page) -> Iterator[str]:
+    """Show the page that is open in each appearance in turn, and yield that."""
+    for appearance in APPEARANCES:
+        page.get_by_role("radiogroup", name="Appearance").get_by_text(appearance.capitalize()).click()
+        page.wait_for_function(_SHOWN, arg=appearance)
+        yield appearance
 
 
 def violations(page: Page) -> list[dict[str, str]]:

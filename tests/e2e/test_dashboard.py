@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from experiments.run.deployment import Deployment
-from tests.e2e.appearances import APPEARANCES, Photographer, choose, said_by_place, violations
+from tests.e2e.appearances import Photographer, each_appearance, said_by_place, violations
 from tests.e2e.conftest import HOSTS, LEAVES, PATIENCE_MS, SPINES
 
 pytestmark = pytest.mark.timeout(600)
@@ -198,19 +198,23 @@ def test_panels_fill_their_rows_and_bars_begin_at_one_place(page: Page) -> None:
     assert len(page.locator("td .mantine-Progress-root").evaluate_all(edges)) == 1
 
 
-@pytest.mark.parametrize("appearance", APPEARANCES)
-def test_every_view_is_free_of_what_axe_finds(page: Page, photograph: Photographer, appearance: str) -> None:
-    page.goto("/watch")
-    choose(page, appearance)
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_free_of_what_axe_finds(page: Page, photograph: Photographer, view: str) -> None:
+    page.goto(f"/{view}")
+    expect(page.get_by_test_id("connection")).to_have_text(LIVE)
+    expect(page.locator("main h1")).to_have_count(1)
+    expect(page.get_by_text(re.compile("^(Asking for|Loading)"))).to_have_count(0)
+    if view in DRAWN:
+        until(page, DRAWN[view])
     found = {}
-    for view in VIEWS:
-        page.goto(f"/{view}")
-        expect(page.get_by_test_id("connection")).to_have_text(LIVE)
-        expect(page.locator("main h1")).to_have_count(1)
-        expect(page.get_by_text(re.compile("^(Asking for|Loading)"))).to_have_count(0)
-        if view in DRAWN:
-            until(page, DRAWN[view])
-        assert page.evaluate("document.documentElement.dataset.appearance") == appearance
+    for appearance in each_appearance(page):
         photograph(page, f"{view.translate(PLAIN)}-{appearance}")
-        found[view] = violations(page)
+        found[appearance] = violations(page)
     assert not any(found.values()), said_by_place(found)
+
+
+def test_an_appearance_stays_on_pages_that_are_opened_later(page: Page) -> None:
+    page.goto("/watch")
+    for appearance in each_appearance(page):
+        page.goto("/operate")
+        assert page.evaluate("document.documentElement.dataset.appearance") == appearance

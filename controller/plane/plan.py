@@ -120,10 +120,9 @@ class Plan:
     def recompute(self, now: float) -> Recomputed:
         """Bring all wanted states up to date."""
         self._due_at = None
-        known = self._discovery.links_known()
-        linked = {end.dpid for link in known for end in link}
+        linked = self._discovery.wired_switches()
         wiring = Wiring(
-            known,
+            self._discovery.links_known(),
             self._discovery.links_up(),
             self._hosts.leaves(),
             # of the others none carries packets: their coming and going is no change of the wiring

@@ -14,6 +14,7 @@ from capstan_client.errors import CapstanError
 from experiments.results.captured import CapturedFrame, CapturedLink, CapturedRun
 from experiments.results.captured_trace import captured_trace
 from experiments.results.packet_trace import MOST_HOPS, PacketTrace
+from experiments.run.drain import DRAIN_LIMIT_S
 from experiments.run.packet_rings import PacketRing
 from experiments.spec.spec import Spec
 from topologies.lab import Lab
@@ -23,7 +24,6 @@ _SLOTS: Final = 2 * MOST_HOPS
 """Of all rings together, 77 MB: nodes do not see equally many packets."""
 _POLL_S: Final = 0.05
 _STILL_S: Final = 1.0
-_SETTLE_LIMIT_S: Final = 30.0
 
 
 class CaptureError(CapstanError, RuntimeError):
@@ -154,7 +154,7 @@ class Capture:
 
         The last flow is over when its bytes have come; its connection closes behind that, and agents count it.
         """
-        deadline = time.monotonic() + _SETTLE_LIMIT_S
+        deadline = time.monotonic() + DRAIN_LIMIT_S
         still_at = time.monotonic() + _STILL_S
         while (
             self._thread is not None

@@ -84,13 +84,13 @@ def wanted(spec: Spec, *, quick: bool) -> Spec:
 
 def wanted_on_switches(spec: Spec, *, quick: bool) -> Spec | None:
     """Return the same for a lab, of the claims that it can judge, with the spec's own repeats; None: of none."""
-    claims = [claim for claim, _ in claims_of_papers(spec.claims) if not lab_problem(spec, claim)]
+    claims = [claim for claim, _ in claims_of_papers(spec.claims) if not no_lab_for(spec, claim)]
     if not claims:
         return None
     return _compared_alone(spec, claims, min(spec.repeats, QUICK_REPEATS) if quick else spec.repeats)
 
 
-def lab_problem(spec: Spec, claim: Claim) -> str:
+def no_lab_for(spec: Spec, claim: Claim) -> str:
     """Return why no lab on two cores can judge a claim of this spec; empty: one can."""
     pair = _compared_alone(spec, [claim], spec.repeats)
     try:
@@ -171,7 +171,7 @@ def with_switches(rows: Sequence[Row], spec: Spec, results: Path) -> list[Row]:
 def _on_switches(row: Row, spec: Spec, document: Mapping[str, Any] | None) -> Row:
     if found := tuple(_lab(document, row.claim)):
         return replace(row, on_switches=found, lab=_sizing(document))
-    return replace(row, lab=lab_problem(spec, row.claim))
+    return replace(row, lab=no_lab_for(spec, row.claim))
 
 
 def _sizing(document: Mapping[str, Any] | None) -> str:

@@ -155,7 +155,7 @@ def test_runs_on_switches_stand_beside_simulated_ones_and_simulations_do_not(tmp
     document = read_document(text)
     (kept,) = entries_of("small", (CLAIM,), None, document)
     assert markdown([kept], Notes(), quick=False) == text, "a document keeps what was found"
-    (newer,) = with_switches([replace(kept.row)], spec, tmp_path)
+    (newer,) = with_switches([kept.row], spec, tmp_path)
     assert newer.on_switches == row.on_switches
     assert newest_run(tmp_path, "demo") is None
 

@@ -35,6 +35,7 @@ from controller.live.link_sampling import EVERY_S
 from controller.openflow.allowed import AllowedSwitches, AllowedSwitchesError, read_allowed_switches
 from controller.openflow.tls import SwitchTls, SwitchTlsContexts
 from controller.process.control_thread import first_death, on_first_death
+from controller.process.lldp_key import lldp_key, new_lldp_key
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.finished_flows import FinishedFlowStore
@@ -43,7 +44,6 @@ from protocol.version import VERSION
 
 API_THREADS: Final = 2 * MOST_WAITING
 """Half of them answer all that is not drawn."""
-LLDP_KEY_BYTES: Final = 16
 LOOK_S: Final = 0.5 if sys.platform == "win32" else 3600.0
 """Between looks whether to end, which a signal cuts short except on Windows."""
 LAST_S: Final = 10.0
@@ -153,7 +153,7 @@ class _Process:
             None if settings.agents_tcp or not settings.fabric else data / "agents.sock"
         )
         self._database: Final = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
-        key = _lldp_key(data / "lldp-key") if settings.fabric else secrets.token_bytes(LLDP_KEY_BYTES)
+        key = lldp_key(data / "lldp-key") if settings.fabric else new_lldp_key()
         self.running: Final = RunningController(
             key=key,
             openflow=(settings.openflow_address, settings.openflow_port) if settings.fabric else None,
@@ -359,22 +359,6 @@ def _end_for_death(ending: threading.Event) -> None:
     last = threading.Timer(LAST_S, os._exit, (DIED_STATUS,))
     last.daemon = True
     last.start()
-
-
-def _lldp_key(path: Path) -> bytes:
-    """Return the key of our LLDP frames, the same after a restart. Only its owner may read it. Raises ValueError."""
-    try:
-        key = path.read_bytes()
-    except FileNotFoundError:
-        key = secrets.token_bytes(LLDP_KEY_BYTES)
-        draft = path.with_name(f"{path.name}.new")
-        draft.unlink(missing_ok=True)
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(key)
-        draft.replace(path)
-    if len(key) != LLDP_KEY_BYTES:  # with a key that others can guess, they could make links
-        raise ValueError(f"{path} holds {len(key)} B, not {LLDP_KEY_BYTES}: remove it and a new one is made")
-    return key
 
 
 def _write_endpoints(

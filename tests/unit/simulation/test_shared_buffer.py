@@ -32,7 +32,7 @@ def small(*schemes: str, **simulation: Any) -> Spec:
 
 @pytest.mark.parametrize(("alpha", "size"), [(0.5, 300_000), (1.0, 150_000), (4.0, 75_000)])
 def test_a_full_queue_holds_what_the_closed_form_says(tmp_path: Path, alpha: float, size: int) -> None:
-    """Alone: alpha B / (1 + alpha) (Choudhury and Hahne); several: native/simulator/tests/shared_buffers.rs."""
+    """Alone: alpha B / (1 + alpha) (Choudhury and Hahne); several: native/simulator/tests/figures/shared_buffers.rs."""
     rows = [f"0,{sender},0,5840000" for sender in (1, 2, 3)]
     trace = tmp_path / "flows.csv"
     trace.write_text("start_ns,src,dst,bytes\n" + "\n".join(rows), encoding="utf-8")

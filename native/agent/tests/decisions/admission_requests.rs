@@ -1,0 +1,106 @@
+//! Requests and what was decided of them, as the Python agent had it (recorded at d7038cc).
+
+use crate::support::Words;
+use agent::admission::{AskedState, Decision, Message, MessageBody, RequestTimes, Requests};
+
+fn text(message: &Message<String>) -> String {
+    let Message { sequence, flow, body } = message;
+    match body {
+        MessageBody::Request { destination, bytes_left } => {
+            format!("R{sequence},{flow},{destination},{bytes_left}")
+        }
+        MessageBody::Finished => format!("F{sequence},{flow}"),
+    }
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map_or("-".into(), |value| format!("{value:?}"))
+}
+
+#[test]
+fn flows_ask_and_are_decided_as_recorded() {
+    let times = RequestTimes { retry_s: 0.0, refresh_s: 0.0, fail_safe_s: 0.0 };
+    let mut requests = Requests::<String>::new(times, 0);
+    let mut latencies = 0;
+    for (number, line) in include_str!("../vectors/admission_requests.txt").lines().enumerate().skip(1) {
+        let mut words = Words::of(line);
+        let kind = words.word();
+        let mut flow = 0;
+        let said = match kind {
+            "new" => {
+                let times = RequestTimes {
+                    retry_s: words.number(),
+                    refresh_s: words.number(),
+                    fail_safe_s: words.number(),
+                };
+                (requests, latencies) = (Requests::new(times, words.number()), 0);
+                continue;
+            }
+            "latencies" => continue,
+            "ask" => {
+                flow = words.number();
+                requests.ask(flow, words.word().into(), words.number(), words.number());
+                ".".into()
+            }
+            "left" => {
+                flow = words.number();
+                requests.left(flow, words.number::<i64>().max(0) as u64);
+                ".".into()
+            }
+            "end" => {
+                flow = words.number();
+                requests.end(flow);
+                ".".into()
+            }
+            "grant" | "stop" => {
+                let sequence = words.number();
+                flow = words.number();
+                let answers = words.number();
+                let (rate_bps, stamp) =
+                    if kind == "grant" { (words.number(), words.number()) } else { (0, 0) };
+                let decision = Decision { sequence, flow, answers, rate_bps, stamp };
+                u8::from(requests.decided(decision, words.number())).to_string()
+            }
+            "timer" => {
+                let freed: Vec<String> =
+                    requests.handle_timer(words.number()).iter().map(u32::to_string).collect();
+                format!("f{}", freed.join(","))
+            }
+            "connected" => {
+                requests.connected(words.number());
+                ".".into()
+            }
+            _ => format!("m{}", requests.take_messages().iter().map(text).collect::<Vec<_>>().join(" ")),
+        };
+        let rest = words.rest::<String>().join(" ");
+        let (recorded, standing) = rest.split_once(" | ").expect("two parts");
+        assert_eq!(said, recorded, "line {}: {line}", number + 1);
+        latencies += requests.take_latencies().len();
+        let states = [AskedState::Granted, AskedState::Waiting, AskedState::Unscheduled];
+        let counts = requests.counters();
+        let counts = [
+            ("decisions_late", counts.decisions_late),
+            ("flows_unscheduled_by_fail_safe", counts.flows_unscheduled_by_fail_safe),
+            ("grants", counts.grants),
+            ("stops", counts.stops),
+        ];
+        let counts = counts.iter().filter(|total| total.1 > 0).map(|(name, count)| format!("{name}={count}"));
+        let recorded: Vec<&str> = standing.split(' ').collect();
+        let [granted, waiting, unscheduled] = states.map(|state| requests.standing(state).to_string());
+        let said = [optional(requests.deadline()), granted, waiting, unscheduled];
+        assert_eq!(recorded[..4], said, "line {}: {line}", number + 1);
+        if flow > 0 {
+            let rate = requests.rate_bps(flow).map_or("inf".into(), |rate| format!("{:?}", rate as f64));
+            let state = requests.state(flow).map_or("-".into(), |state| format!("{state:?}").to_lowercase());
+            let said = [rate, requests.stamp(flow).to_string(), state];
+            assert_eq!(recorded[4..7], said, "line {}: {line}", number + 1);
+        }
+        let said = [
+            requests.len().to_string(),
+            requests.sequence().to_string(),
+            latencies.to_string(),
+            counts.collect::<Vec<_>>().join("+"),
+        ];
+        assert_eq!(recorded[7..].join(" "), said.join(" ").trim_end(), "line {}: {line}", number + 1);
+    }
+}

@@ -1,0 +1,15 @@
+//! Figures of whole runs, compared with closed forms and with the books of hosts, links and flows: one program, for linking
+//! is what takes time.
+
+mod admission;
+mod fabrics;
+mod lone_flows;
+mod overlay;
+mod pfabric_agents;
+mod recording;
+mod runs;
+mod shared_buffers;
+mod shares;
+mod tcp;
+mod ties;
+mod waiting_times;

@@ -17,7 +17,7 @@ from rich.text import Text
 from capstan_client.errors import ControllerError
 from cli.console import progress
 from experiments.run.deployment import Deployment
-from experiments.run.progress import Progress
+from experiments.run.progress import RunProgress
 from experiments.run.supervision import Restart
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Display:
         for notice in notices:
             progress.print(f"note: {notice}", markup=False, soft_wrap=True)
 
-    def update(self, state: Progress) -> None:
+    def update(self, state: RunProgress) -> None:
         """Show where the experiment is."""
         if self._terminal:
             self._live.update(_line(state))
@@ -69,7 +69,7 @@ class Display:
             progress.print(_words(state), markup=False, soft_wrap=True)
 
 
-def _words(state: Progress) -> str:
+def _words(state: RunProgress) -> str:
     parts = [f"{state.elapsed_s:6.1f} s  {state.stage}"]
     if state.run:
         parts.append(f"run {state.run} of {state.runs}, {state.finished} of {state.flows} flows finished")
@@ -80,7 +80,7 @@ def _words(state: Progress) -> str:
     return "  |  ".join(parts)
 
 
-def _line(state: Progress) -> Table:
+def _line(state: RunProgress) -> Table:
     line = Table.grid(padding=(0, 2))
     done = (max(state.run - 1, 0) + (state.finished / state.flows if state.flows else 0)) / max(state.runs, 1)
     line.add_row(ProgressBar(total=1.0, completed=done, width=24), Text(_words(state)))

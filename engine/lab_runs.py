@@ -9,14 +9,14 @@ from typing import Any, Protocol
 from engine.submitted_record import SubmittedRecord
 from experiments.run.deployment import Deployment
 from experiments.run.experiment import Experiment
-from experiments.run.progress import Progress, Steps
+from experiments.run.progress import RunProgress, Steps
 from experiments.spec.spec import spec_from_dict
 
 
 class Watcher(Protocol):
     """Gets where an attempt is."""
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: RunProgress) -> None:
         """Take where the attempt is now."""
 
     def has_lab(self, lab: str, api: str | None, here: bool = False) -> None:

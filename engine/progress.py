@@ -9,14 +9,14 @@ from typing import Any, Final, TypedDict
 
 from capstan_client.progress import Progress as SubmissionProgress
 from controller.api.answers_experiments import State
-from experiments.run.progress import Progress
+from experiments.run.progress import RunProgress
 
 LEASE_S: Final = 30.0
 """A worker that has not reported for so long, in seconds, is lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerReportBody(Progress):
+class WorkerReportBody(RunProgress):
     """What a worker says of its run, and who it is.
 
     lab: id of its lab; api: where its lab's controller listens, once that is up. here: its lab is the fabric of the

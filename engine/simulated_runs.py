@@ -10,7 +10,7 @@ from typing import Any
 from engine.submitted_record import SubmittedRecord
 from experiments.results.document import Run, own_versions
 from experiments.results.run_record import run_body
-from experiments.run.progress import OnProgress, Progress
+from experiments.run.progress import OnProgress, RunProgress
 from experiments.spec.spec import spec_from_dict
 from protocol.version import VERSION
 from simulation.batch import Step
@@ -34,7 +34,7 @@ def simulate_claim(
 
     def on_step(step: Step) -> None:
         on_progress(
-            Progress(
+            RunProgress(
                 stage=step.label,
                 run=len(kept) + step.run,
                 runs=len(kept) + step.runs,

@@ -20,7 +20,7 @@ from controller.process.ignored_exceptions import on_ignored
 from engine.progress import WorkerReportBody
 from engine.submitted_record import SubmittedRecord
 from engine.worker_client import Takes, WorkerClient
-from experiments.run.progress import Progress
+from experiments.run.progress import RunProgress
 
 if TYPE_CHECKING:
     from engine.lab_runs import Labs
@@ -200,13 +200,13 @@ class Heartbeat:
         self._number = number
         self._attempt = attempt
         self._worker = worker
-        self._progress = Progress("starting")
+        self._progress = RunProgress("starting")
         self._ended = threading.Event()
         self._armed = False
         self._ignored = ExitStack()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: RunProgress) -> None:
         """Report where it is now."""
         self._progress = progress
 

@@ -20,7 +20,7 @@ TAIL_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """Where an experiment is, for people who wait. run: 0 while starting, then 1..runs."""
 
     stage: str
@@ -33,7 +33,7 @@ class Progress:
     left_s: float | None = None
 
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[RunProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Steps:
 
     def _publish(self) -> None:
         self._on_progress(
-            Progress(
+            RunProgress(
                 stage=self._stage,
                 run=self._run,
                 runs=len(self._coming),

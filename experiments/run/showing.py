@@ -17,7 +17,7 @@ from experiments.results.statistics import EmptyError
 from experiments.run.deployment import Deployment, DeploymentError
 from experiments.run.drain import DrainError
 from experiments.run.experiment import Experiment, Result
-from experiments.run.progress import OnProgress, Progress, Steps
+from experiments.run.progress import OnProgress, RunProgress, Steps
 from experiments.run.recording import CancelledError
 from experiments.run.traffic import TrafficError
 from experiments.spec.spec import Spec
@@ -43,7 +43,7 @@ class GiveWay:
         self._clock = clock
         self._ask_at = clock() + ASK_EVERY_S
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: RunProgress) -> None:
         self._on_progress(progress)
         if self._clock() < self._ask_at:
             return

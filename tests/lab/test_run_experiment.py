@@ -18,7 +18,7 @@ from experiments.results.document import text_of
 from experiments.results.tables import tables
 from experiments.run.deployment import Deployment, DeploymentError
 from experiments.run.experiment import Result
-from experiments.run.progress import Progress
+from experiments.run.progress import RunProgress
 from experiments.run.runner import RunOptions, run_experiment, run_sweep
 from experiments.run.traffic import Traffic, TrafficError
 from experiments.spec.check import load
@@ -91,10 +91,10 @@ def one_scheme(count: int = 12) -> Spec:
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, dict[str, Any], list[Progress]]:
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, dict[str, Any], list[RunProgress]]:
     """One experiment, what the controller kept of it, and the progress that was told."""
     kept: dict[str, Any] = {}
-    seen: list[Progress] = []
+    seen: list[RunProgress] = []
 
     def ask(result: Result, deployment: Deployment) -> None:
         kept.update(deployment.client.results(result.experiment))
@@ -118,7 +118,7 @@ def stamps(row: dict[str, str]) -> set[str]:
     return {word.split(":")[0] for word in row["paths"].split()}
 
 
-Outcome = tuple[Result, dict[str, Any], list[Progress]]
+Outcome = tuple[Result, dict[str, Any], list[RunProgress]]
 
 
 def test_every_planned_flow_of_every_run_is_a_record(outcome: Outcome) -> None:
@@ -226,7 +226,7 @@ def fail_when_running(tmp_path: Path, harm: Any, error: type[BaseException]) -> 
     up: list[Deployment] = []
     done: list[int] = []
 
-    def watch(progress: Progress) -> None:
+    def watch(progress: RunProgress) -> None:
         if progress.run and progress.finished >= 2 and not done:
             done.append(1)
             harm(up[0])
@@ -244,7 +244,7 @@ def kill_in_runs(tmp_path: Path, words: str, runs: int) -> tuple[dict[str, Any],
     attempts: list[float] = []
     """At most one an attempt: when each was harmed."""
 
-    def watch(progress: Progress) -> None:
+    def watch(progress: RunProgress) -> None:
         if not progress.run:
             return
         if progress.finished < 2:
@@ -296,7 +296,7 @@ def test_a_link_taken_down_on_purpose_is_told_with_the_result(tmp_path: Path) ->
     up: list[Deployment] = []
     faults: list[int] = []
 
-    def watch(progress: Progress) -> None:
+    def watch(progress: RunProgress) -> None:
         if progress.run and progress.finished >= 2 and not faults:
             faults.append(up[0].client.begin_fault("link-down", "l1-s1")["id"])
 

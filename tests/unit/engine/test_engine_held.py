@@ -12,11 +12,11 @@ from controller.store.queue import ExperimentQueue
 from engine.dispatcher import Engine
 from engine.executors import LocalWorkers
 from engine.submission import SubmissionBody, read_submission
-from experiments.run.progress import Progress
+from experiments.run.progress import RunProgress
 from experiments.run.recording import CancelledError
 from experiments.run.showing import ASK_EVERY_S, GiveWay
 
-NOW = Progress("caps", 1, 3, 5, 0, 20, 1.0, 9.0)
+NOW = RunProgress("caps", 1, 3, 5, 0, 20, 1.0, 9.0)
 WORKER = "lab@machine:1"
 
 

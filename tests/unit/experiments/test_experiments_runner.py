@@ -15,7 +15,7 @@ from experiments.results.outcome import OutcomeError, join
 from experiments.results.run_record import rotated, run_body
 from experiments.run.deployment import scheme_body
 from experiments.run.experiment import learns_types, prove_agents_saw
-from experiments.run.progress import Progress, Steps
+from experiments.run.progress import RunProgress, Steps
 from experiments.run.run_events import fabric_changes, path_splits, types_learnt
 from experiments.spec.check import find_spec, load
 from experiments.spec.spec import SchemeChoice, Spec, fabric_words
@@ -146,7 +146,7 @@ def test_a_finished_flow_that_no_agent_saw_makes_the_run_no_result() -> None:
 
 
 def test_progress_counts_down_to_nothing() -> None:
-    seen: list[Progress] = []
+    seen: list[RunProgress] = []
     spec = spec_demo()
     steps = Steps([spec], seen.append)
     steps.stage("building")

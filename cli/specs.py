@@ -15,7 +15,6 @@ from controller.schemes.scheme import Scheme
 from experiments.spec import check as checking
 from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
 from experiments.spec.sweep import SweepError, only
-from host_agent.paths.own import read_path_policy
 from plain.yaml_source import Problem, read
 from simulation.no_lab import no_lab
 
@@ -74,6 +73,9 @@ def load_lab_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
 def need_path_policy(spec: Spec, file: Path | None) -> None:
     """Raise PathFileError if *file* holds no path policy; end if a scheme asks for one and *file* is None (2)."""
     if file is not None:
+        # with the compiled policies, which `check` and every command's --help do without
+        from host_agent.paths.own import read_path_policy
+
         read_path_policy(file)
         return
     for choice in spec.schemes:

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.app import COMMANDS
 from protocol.version import VERSION
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -190,12 +192,39 @@ def test_a_sudo_that_asks_for_a_password_is_asked_all_the_same(unprivileged: Unp
     assert len(unprivileged.seen()) == 2
 
 
-@pytest.mark.parametrize("command", ["serve", "model", "lab-check", "simulate"])
+@pytest.mark.parametrize("command", ["serve", "model", "lab-check", "simulate", "evidence"])
 def test_commands_that_import_the_kernels_ask_for_them(unprivileged: Unprivileged, command: str) -> None:
     a_rust(unprivileged.folder / ".cargo" / "bin", "1.99.0")
-    done = unprivileged.start(command)
-    assert done.returncode == 1
-    assert "the native kernels are missing or old" in done.stderr
+    assert asks_for_kernels(unprivileged, command)
+
+
+def asks_for_kernels(unprivileged: Unprivileged, *arguments: str) -> bool:
+    done = unprivileged.start(*arguments)
+    return done.returncode == 1 and "the native kernels are missing or old" in done.stderr
+
+
+WITHOUT_KERNELS = """
+import importlib, sys
+sys.modules["capstan_native"] = None
+from cli.app import COMMANDS
+for name, module in COMMANDS.items():
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        assert "capstan_native" in str(error), error
+        print(name)
+"""
+
+
+def test_help_asks_for_the_kernels_where_a_command_loads_them_with_its_options(
+    unprivileged: Unprivileged,
+) -> None:
+    loading = subprocess.run(
+        [sys.executable, "-c", WITHOUT_KERNELS], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    a_rust(unprivileged.folder / ".cargo" / "bin", "1.99.0")
+    asking = [name for name in COMMANDS if asks_for_kernels(unprivileged, name, "--help")]
+    assert asking == loading
 
 
 def rows() -> list[list[str]]:

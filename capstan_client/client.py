@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from capstan_client.errors import NoTextError
 from capstan_client.experiment import Experiment
 from capstan_client.http import Connected, Connection
 
@@ -103,5 +104,9 @@ class Capstan(Connected):
 def _body(asked: Mapping[str, Any]) -> dict[str, Any]:
     body = {name: value for name, value in asked.items() if value is not None}
     if isinstance(body.get("spec"), Path):
-        body["text"] = body.pop("spec").read_text(encoding="utf-8")
+        file = body.pop("spec")
+        try:
+            body["text"] = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise NoTextError(file, error) from None
     return body

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 
@@ -16,6 +17,17 @@ class CapstanError(Exception):
         self.where = where
         self.remedy = remedy
         super().__init__((f"{where}: " if where else "") + what + (f"; {remedy}" if remedy else ""))
+
+
+class NoTextError(CapstanError, ValueError):
+    """A file that holds something other than text in UTF-8."""
+
+    def __init__(self, file: Path, error: UnicodeDecodeError) -> None:
+        super().__init__(
+            f"byte {error.start + 1} is not UTF-8",
+            where=str(file),
+            remedy="give a text file in that encoding",
+        )
 
 
 class FieldError(CapstanError, ValueError):

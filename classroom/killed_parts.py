@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from classroom.answer import AnswerError, Finding
+from plain.text_file import read_text
 from plain.yaml_source import read
 
 RECORDED: Final = Path(__file__).with_name("killed_parts.csv")
@@ -138,7 +139,7 @@ def _answers(file: Path) -> dict[str, Any]:
         raise AnswerError(
             f"{file}: there is no such file: copy start.yaml of this lab, and give the copy's name"
         )
-    source = read(file.read_text(encoding="utf-8"), str(file))
+    source = read(read_text(file), str(file))
     if source.problems:
         raise AnswerError(str(source.problems[0]))
     if not isinstance(source.data, dict):

@@ -15,6 +15,7 @@ from controller.schemes.scheme import Scheme
 from experiments.spec import check as checking
 from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
 from experiments.spec.sweep import SweepError, only
+from plain.text_file import read_text
 from plain.yaml_source import Problem, read
 from simulation.no_lab import no_lab
 
@@ -48,7 +49,7 @@ def load_spec(name: str, schemes: tuple[str, ...] = (), *, lab: bool = False) ->
     lab: `all` stands for the schemes that switches and agents can carry out.
     """
     path = find_spec(name)
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     source = read(text, str(path))
     problems = checking.problems_of(source, loader.scheme_names(), overrides_problem)
     if problems:

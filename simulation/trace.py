@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capstan_client.errors import CapstanError
+from plain.text_file import read_text
 
 COLUMNS: Final = ("start_ns", "src", "dst", "bytes")
 _LEVEL: Final = "level"
@@ -50,7 +51,7 @@ def read_trace(path: Path) -> Trace:
         OSError: the file cannot be read.
         TraceError: a header or line that is no flow.
     """
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = read_text(path).splitlines()
     header = tuple(name.strip() for name in lines[0].split(",")) if lines else ()
     if header not in (COLUMNS, (*COLUMNS, _LEVEL)):
         raise TraceError(

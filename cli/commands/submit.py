@@ -17,6 +17,7 @@ from capstan_client.progress import Progress
 from cli.console import json_option, progress, results, write_text
 from cli.controller_options import authority_option, token_file_option
 from cli.spec_options import repeats_option, seed_option
+from plain.text_file import read_text
 
 
 @click.command(
@@ -55,7 +56,7 @@ def submit_command(
     """
     if (spec is None) == (cancel is None):
         raise click.UsageError("give either SPEC or --cancel NUMBER")
-    token = token_file.read_text(encoding="utf-8").strip() if token_file else os.environ.get(TOKEN_VARIABLE)
+    token = read_text(token_file).strip() if token_file else os.environ.get(TOKEN_VARIABLE)
     if cancel is not None:
         with Capstan(api, token, authority=authority) as controller:
             controller.experiment(cancel).cancel()

@@ -13,6 +13,7 @@ from cli.console import progress
 from cli.controller_options import authority_option, token_file_option
 from cli.privileges import is_root, need_lab
 from cli.worker_options import labs_option, patience_option
+from plain.text_file import read_text
 from topologies.cores import own_cores
 
 BEHIND_OTHERS: Final = 10
@@ -62,7 +63,7 @@ def work_command(
 
     token = os.environ.pop(TOKEN_VARIABLE, None)
     if token_file is not None:
-        token = token_file.read_text(encoding="utf-8").strip()
+        token = read_text(token_file).strip()
     takes: Takes = "simulations" if simulations else "labs" if labs_only else "all"
     if simulations and hasattr(os, "nice"):
         os.nice(BEHIND_OTHERS)

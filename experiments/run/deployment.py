@@ -23,6 +23,7 @@ from experiments.run.traffic import log_tail
 from experiments.spec.spec import SchemeChoice, Spec, fabric_words, is_scheme_file
 from plain.overrides import merge
 from plain.reading import PlainError
+from plain.text_file import read_text
 from plain.yaml_source import read
 from topologies.lab import Lab
 
@@ -391,7 +392,7 @@ def scheme_body(name: str) -> str | dict[str, Any]:
     """Return what the API is given: a scheme's name, or the whole scheme from a file of the user's."""
     if not is_scheme_file(name):
         return name
-    source = read(Path(name).read_text(encoding="utf-8"), name)
+    source = read(read_text(Path(name)), name)
     if source.problems or not isinstance(source.data, dict):
         raise PlainError(name, str(source.problems[0]) if source.problems else "is not a scheme")
     return source.data

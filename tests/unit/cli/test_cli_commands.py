@@ -246,6 +246,29 @@ def test_what_was_asked_wrongly_is_one_clear_line(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check"],
+        ["run"],
+        ["simulate"],
+        ["submit"],
+        ["simulate", "--trace-file"],
+        ["lab-check", "4"],
+        ["lab-check", "6"],
+    ],
+)
+def test_a_file_that_is_no_text_is_named(
+    arguments: list[str], tmp_path: Path, capstan_says: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "noise.yaml").write_bytes(b"name: \xff\xfe")
+    done = capstan_says(*arguments, "noise.yaml")
+    assert done.returncode == 1
+    assert "noise.yaml: " in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 LATER = {"matplotlib", "sqlalchemy", "flask", "os_ken", "alembic"}
 """What takes long to load."""
 

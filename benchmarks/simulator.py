@@ -1,4 +1,4 @@
-"""How fast the simulator is: web search flows among 144 hosts, without agents, and with them under several schemes.
+"""How fast the simulator is: web search flows among 144 hosts, without agents, and with them under every scheme.
 
 Each run is a process of its own, so that its memory is its own. Processor time is counted, not the clock's, and of the
 simulator alone: what others do on the machine counts only as far as they share its caches. A data packet is one that a
@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from benchmarks.figures import Figure, document
+from controller.schemes.loader import scheme_names
 from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict
 from simulation.experiment import simulate_document
 from simulation.fabrics import Fabric
@@ -30,7 +31,7 @@ GOAL_MB: Final = 300.0
 GOAL_RATIO: Final = 3.0
 """Processor time of a scheme over that of ecmp, on the same flows."""
 AGENT_FLOWS: Final = 1000
-AGENT_SCHEMES: Final = ("ecmp", "rps", "presto", "caps", "htpc", "tr", "reps", "plb", "tpfs")
+AGENT_SCHEMES: Final = ("ecmp", *(name for name in scheme_names() if name != "ecmp"))
 AGENTS: Final = "agents "
 RUNS: Final = {
     "window 12, 16 spines": Settings(),

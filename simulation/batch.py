@@ -80,14 +80,18 @@ class _Cancelled(Exception):
     """The batch is to end: an error of another run, or a signal."""
 
 
-def prepare(spec: Spec, point: str = "", own_paths: MakePathPolicy | None = None) -> Case:
+def prepare(
+    spec: Spec, point: str = "", own_paths: MakePathPolicy | None = None, shaped: bool = False
+) -> Case:
     """Return a spec as a simulation takes it. own_paths: makes what decides classes with `entropy: file`.
+
+    shaped: links are shapers, as the lab's are.
 
     Raises:
         SettingsError: the first thing in it that a simulation cannot do, with the point of the sweep.
     """
     try:
-        setting = Setting(spec, simulated_fabric(spec.fabric), own_paths)
+        setting = Setting(spec, simulated_fabric(spec.fabric, shaped), own_paths)
         tcp = transport_of(spec)
         schemes = [(choice, simulated_scheme(spec, choice)) for choice in spec.schemes]
         for choice, scheme in schemes:

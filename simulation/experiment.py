@@ -52,16 +52,18 @@ def simulate_document(
     kept: Collection[Run] = (),
     on_run: Callable[[Run], Run] = lambda run: run,
     recorder: Recorder | None = None,
+    shaped: bool = False,
 ) -> tuple[dict[str, Any], list[Run]]:
     """Return the result document of a spec without a sweep, and its runs. recorder: of the first run.
 
-    kept: runs of it that are there already. on_run: called with each run as it ends; returns it as it was recorded.
+    shaped: links are shapers, as the lab's are. kept: runs of it that are there already.
+    on_run: called with each run as it ends; returns it as it was recorded.
 
     Raises:
         SettingsError: what a simulation cannot do, or a class of flows none of which has ended.
     """
     started, begun = datetime.now(UTC), time.monotonic()
-    case = prepare(spec)
+    case = prepare(spec, shaped=shaped)
     runs = list(kept)
     there = {(0, run.label, run.repeat) for run in kept}
     with closing(simulate([case], on_step, cores, there, recorder)) as ended:
@@ -203,6 +205,11 @@ def _notices(case: Case) -> list[str]:
         f"{'time (RACK)' if tcp.rack else 'duplicates'}, {'with' if tcp.sack else 'without'} SACK. "
         "Hosts and switches take no time."
     ]
+    if case.setting.fabric.shaped:
+        found.append(
+            "Links are shapers, as the lab's: a packet is at the far end as soon as it may be sent, and the next one "
+            "waits for as long as its bits take."
+        )
     if case.mark_from:
         others = ", and drop there what cannot be marked" if case.spec.simulation.drop_unmarkable else ""
         found.append(f"Ports mark packets (ECN) from {case.mark_from} waiting ones on{others}.")

@@ -108,6 +108,7 @@ class Fabric:
             "fabric_bps": bits_per_second(self.fabric_gbps),
             "delay_ps": picoseconds(self.delay_us),
             "changes": changes,
+            "bursts": [],
         }
 
 

@@ -10,7 +10,7 @@ import capstan_native
 
 from simulation.fabrics import SettingsError
 from topologies.fabric_spec import FabricSpec
-from topologies.links import Link
+from topologies.links import Link, burst_bytes
 
 _PS_PER_MS: Final = 10**9
 _BITS_PER_MBIT: Final = 10**6
@@ -20,16 +20,17 @@ _BITS_PER_MBIT: Final = 10**6
 class SimulatedFabric:
     """native: as `capstan_native.Simulation` takes it; rooms: packets that links' ports hold, by the link's number.
 
-    links: numbers of each link, upwards and downwards, by its name.
+    links: numbers of each link, upwards and downwards, by its name; shaped: whether they are shapers.
     """
 
     native: Mapping[str, Any]
     rooms: tuple[tuple[int, int], ...]
     links: Mapping[str, tuple[int, int]]
+    shaped: bool
 
 
-def simulated_fabric(fabric: FabricSpec) -> SimulatedFabric:
-    """Return the fabric of a spec for the simulator.
+def simulated_fabric(fabric: FabricSpec, shaped: bool = False) -> SimulatedFabric:
+    """Return the fabric of a spec for the simulator. shaped: links are what the lab's are, shapers, instead of wires.
 
     Raises:
         SettingsError: what it has none of: links without a rate, a fat tree with another number of hosts.
@@ -48,8 +49,10 @@ def simulated_fabric(fabric: FabricSpec) -> SimulatedFabric:
         "fabric_bps": _bps("link", fabric.link),
         "delay_ps": 0,
         "changes": [],
+        "bursts": [],
     }
     changes: list[tuple[int, int, int | None]] = []
+    bursts: list[tuple[int, int]] = []
     rooms: list[tuple[int, int]] = []
     numbers = _link_numbers(fabric, plain)
     for name, pair in numbers.items():
@@ -60,7 +63,10 @@ def simulated_fabric(fabric: FabricSpec) -> SimulatedFabric:
             if rate != _bps(name, common) or link.delay_ms:
                 changes.append((number, rate, round(link.delay_ms * _PS_PER_MS)))
             rooms.append((number, link.buffer_packets))
-    return SimulatedFabric(plain | {"changes": changes}, tuple(rooms), numbers)
+            if shaped and link.rate_mbps is not None:
+                bursts.append((number, burst_bytes(link.rate_mbps)))
+    native = plain | {"changes": changes, "bursts": bursts}
+    return SimulatedFabric(native, tuple(rooms), numbers, shaped)
 
 
 def _bps(name: str, link: Link) -> int:

@@ -31,7 +31,7 @@ FRAME_BYTES: Final = 1514
 UNSHAPED_DELAY_PACKETS: Final = 100_000
 """Packets that a delay without a rate may hold: more than any sender here has in flight."""
 OWN_RATE_BIT: Final = 1000
-"""What a lower queue may send even while higher ones have packets: HTB takes no 0."""
+"""What a queue of several may send even while higher ones have packets: HTB takes no 0."""
 OWN_BURST: Final = FRAME_BYTES + 86
 FILTER_PREFERENCE: Final = 1
 
@@ -157,8 +157,9 @@ def reshape_commands(
         lines.append(
             f"class change dev {interface} parent 1: classid 1:fffe htb {_rate_words(new.rate_mbps)}"
         )
-        for q in range(min(before.number, after.number)):
-            words = _class_words(q, new.rate_mbps)
+    for q in range(min(before.number, after.number)):
+        words = _class_words(q, new.rate_mbps, after.number)
+        if words != _class_words(q, old.rate_mbps, before.number):
             lines.append(f"class change dev {interface} parent 1:fffe classid 1:{q + 1:x} htb {words}")
     queue = _queue_words(new, new_delay, after)
     if queue != _queue_words(old, old_delay, before):
@@ -195,8 +196,9 @@ def classify_commands(interface: str, number: int) -> list[str]:
 
 def _queue_lines(interface: str, q: int, link: Link, delay_ms: float, queues: PortQueues) -> list[str]:
     assert link.rate_mbps is not None
+    words = _class_words(q, link.rate_mbps, queues.number)
     return [
-        f"class add dev {interface} parent 1:fffe classid 1:{q + 1:x} htb {_class_words(q, link.rate_mbps)}",
+        f"class add dev {interface} parent 1:fffe classid 1:{q + 1:x} htb {words}",
         f"qdisc add dev {interface} parent 1:{q + 1:x} handle {_handle(q)} {_queue_words(link, delay_ms, queues)}",
     ]
 
@@ -205,25 +207,35 @@ def _handle(q: int) -> str:
     return f"{0x11 + q:x}:"
 
 
-def _class_words(q: int, rate_mbps: float) -> str:
-    """Queue 0 may always send at the link's rate. The others have next to no rate of their own and take, in the order
-    of their priority, what is left: strict, but for one packet of each in `BURST / OWN_RATE`, 13 s."""
-    if q == 0:
+def _class_words(q: int, rate_mbps: float, number: int) -> str:
+    """Return the class of queue *q* of *number*.
+
+    Each of several has next to no rate of its own and takes, in the order of their priority, what the link gives:
+    strict, but for one packet of each in `OWN_BURST / OWN_RATE_BIT`, 13 s. With a rate of its own the first would not
+    wait for the packet of a lower queue that is being sent, as it does on a wire.
+    """
+    if number == 1:
         return _rate_words(rate_mbps)
-    rate, burst = _rate_and_burst(rate_mbps)
-    return f"prio {q} rate {OWN_RATE_BIT}bit ceil {rate}bit burst {OWN_BURST} cburst {burst} quantum {FRAME_BYTES}"
+    ceil, burst = _bits(rate_mbps), burst_bytes(rate_mbps)
+    return f"prio {q} rate {OWN_RATE_BIT}bit ceil {ceil}bit burst {OWN_BURST} cburst {burst} quantum {FRAME_BYTES}"
 
 
 def _rate_words(rate_mbps: float) -> str:
-    rate, burst = _rate_and_burst(rate_mbps)
+    rate, burst = _bits(rate_mbps), burst_bytes(rate_mbps)
     return f"rate {rate}bit ceil {rate}bit burst {burst} cburst {burst} quantum {FRAME_BYTES}"
 
 
-def _rate_and_burst(rate_mbps: float) -> tuple[int, int]:
-    rate = round(rate_mbps * 1e6)
-    # A bucket of a quarter of a millisecond: one packet at the rates of an emulated fabric (so that shaping
-    # makes no bursts), yet enough for the timer's grain near 1 Gbit/s. tc's own default is one packet always.
-    return rate, max(OWN_BURST, round(rate / 8 * 250e-6))
+def _bits(rate_mbps: float) -> int:
+    return round(rate_mbps * 1e6)
+
+
+def burst_bytes(rate_mbps: float) -> int:
+    """Return what a port sends at once after a pause, in bytes.
+
+    A quarter of a millisecond: one packet at the rates of an emulated fabric (so that shaping makes no bursts), yet
+    enough for the timer's grain near 1 Gbit/s. tc's own default is one packet always.
+    """
+    return max(OWN_BURST, round(_bits(rate_mbps) / 8 * 250e-6))
 
 
 def _queue_words(link: Link, delay_ms: float, queues: PortQueues) -> str:

@@ -46,6 +46,13 @@ from topologies.cores import own_cores
     type=click.FloatRange(0.0, 1.0),
     help="Share of the lab's figure. Default: the spec's simulation.agree_within, 0.15 where it has none.",
 )
+@click.option(
+    "--shapers",
+    "shaped",
+    is_flag=True,
+    help="Simulate token buckets, which the lab's links are, instead of wires: they hand a packet over before its bits "
+    "would have crossed.",
+)
 @results_option
 @json_option
 def agree_command(
@@ -54,6 +61,7 @@ def agree_command(
     repeats: int | None,
     schemes: tuple[str, ...],
     within: float | None,
+    shaped: bool,
     directory: Path,
     json_file: str | None,
 ) -> None:
@@ -78,7 +86,7 @@ def agree_command(
             def show(step: Step) -> None:
                 status.update(step_line(step, datetime.now()))
 
-            simulated, _ = simulate_document(asked, show, cores=own_cores().workers())
+            simulated, _ = simulate_document(asked, show, cores=own_cores().workers(), shaped=shaped)
         tolerance = asked.simulation.agree_within if within is None else within
         compared = list(agreements(lab, simulated, tolerance))
     except SettingsError as error:

@@ -4,6 +4,10 @@
 //! since: each waiting packet begins when the one before it has left. A decision at an instant depends only on what
 //! arrived up to it, and every arrival looks at the port first. So a packet costs one event a hop, and a busy link has
 //! one entry in the heap, for the packet that is next to arrive at its far end.
+//!
+//! **Shapers.** A token bucket in place of a wire, as Linux's HTB on a link without a rate of its own: a packet is at the
+//! far end, but for the delay, as soon as it may be sent, and the next one waits for as long as it would have taken. What
+//! was not sent before lets up to `burst` bytes more follow at once.
 
 use std::collections::VecDeque;
 
@@ -30,9 +34,12 @@ pub struct Port {
     queue: Queue,
     /// Packets on their way, with the time of their arrival.
     flying: VecDeque<(Time, Frame)>,
+    /// When the next packet may begin to leave; of a shaper, when its bucket is no longer in debt.
     free_at: Time,
     rate: Rate,
     delay: Time,
+    /// Of a shaper: what its full bucket is worth, in time at the rate.
+    credit: Option<Time>,
     pub counters: Counters,
     /// Whether the heap has this link's entry.
     pub scheduled: bool,
@@ -55,6 +62,7 @@ impl Port {
             free_at: 0,
             rate,
             delay,
+            credit: None,
             counters: Counters::default(),
             scheduled: false,
         }
@@ -63,6 +71,11 @@ impl Port {
     /// Give it another buffer, before anything came.
     pub fn set_buffer(&mut self, buffer: Buffer) {
         self.queue = Queue::new(buffer);
+    }
+
+    /// Make it a shaper with a bucket of so many bytes, before anything came.
+    pub fn set_burst(&mut self, bytes: u32) {
+        self.credit = Some(self.rate.transmission(bytes));
     }
 
     /// Return how many packets wait, and how many are on their way.
@@ -121,7 +134,10 @@ impl Port {
 
     /// Return how long a packet of so many bytes takes from when it begins to leave until it is at the far end.
     pub fn crossing(&self, bytes: u32) -> Time {
-        self.rate.transmission(bytes) + self.delay
+        match self.credit {
+            None => self.rate.transmission(bytes) + self.delay,
+            Some(_) => self.delay,
+        }
     }
 
     /// Let the wire, free since `now`, take the next packet: everything that arrived at `now` is here.
@@ -146,7 +162,9 @@ impl Port {
     }
 
     fn send(&mut self, begin: Time, frame: Frame) {
-        self.free_at = begin + self.rate.transmission(frame.bytes);
-        self.flying.push_back((self.free_at + self.delay, frame));
+        // of a shaper, the bucket fills from when it was no longer in debt on, and no further than to its credit
+        let paid = self.credit.map_or(begin, |credit| self.free_at.max(begin.saturating_sub(credit)));
+        self.free_at = paid + self.rate.transmission(frame.bytes);
+        self.flying.push_back((begin + self.crossing(frame.bytes), frame));
     }
 }

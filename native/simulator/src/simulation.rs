@@ -175,6 +175,15 @@ impl Simulation {
         Ok(())
     }
 
+    /// Make some links shapers with buckets of so many bytes, before anything runs.
+    pub fn set_bursts(&mut self, bursts: &[(u32, u32)]) -> Result<(), Error> {
+        for &(link, bytes) in bursts {
+            let port = self.ports.get_mut(link as usize);
+            port.ok_or_else(|| Error(format!("there is no link {link} to shape")))?.set_burst(bytes);
+        }
+        Ok(())
+    }
+
     /// Have the ports of each switch share a buffer, beside the limits that each has, before anything runs.
     pub fn share(&mut self, sharing: Sharing) -> Result<(), Error> {
         let lengths = &self.config.lengths;

@@ -73,6 +73,7 @@ impl Run {
             level: levels[row],
         };
         let sharing = settings.buffer.sharing();
+        let bursts = settings.fabric.bursts.clone();
         let config = Config {
             shape: settings.fabric.shape()?,
             changes: settings.fabric.changes(),
@@ -95,6 +96,7 @@ impl Run {
         };
         let mut simulation = made.map_err(raised)?;
         simulation.set_rooms(&rooms.unwrap_or_default()).map_err(raised)?;
+        simulation.set_bursts(&bursts).map_err(raised)?;
         sharing.map_or(Ok(()), |sharing| simulation.share(sharing)).map_err(raised)?;
         let mut failure = Failure::default();
         if let Some(own) = own {

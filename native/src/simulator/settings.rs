@@ -39,6 +39,8 @@ pub(super) struct FabricSettings {
     pub(super) delay_ps: u64,
     /// Link, bit/s, delay in ps.
     pub(super) changes: Vec<(u32, u64, Option<u64>)>,
+    /// Link that is a shaper, bytes of its bucket.
+    pub(super) bursts: Vec<(u32, u32)>,
 }
 
 impl FabricSettings {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def test_results_of_other_flows_cannot_be_compared(simulated: dict[str, Any]) ->
 def test_the_command_compares_a_kept_result_and_ends_with_1_where_it_differs(
     tmp_path: Path, simulated: dict[str, Any]
 ) -> None:
-    kept = {name: value for name, value in simulated.items() if name not in ("kind", "simulation")}
+    kept = {name: deepcopy(value) for name, value in simulated.items() if name not in ("kind", "simulation")}
     (tmp_path / "result.json").write_text(json_text(kept), encoding="utf-8")
     arguments = ["agree", "--result", str(tmp_path), "--json", "-"]
     answer = CliRunner().invoke(capstan, arguments)
@@ -72,6 +73,17 @@ def test_the_command_compares_a_kept_result_and_ends_with_1_where_it_differs(
     assert answer.exit_code == 1
     different = [one for one in json.loads(answer.stdout)["agreements"] if not one["agrees"]]
     assert [(one["scheme"], one["measure"]) for one in different] == [("rps", "mean time, short flows")]
+
+
+def test_links_like_the_labs_take_a_packets_own_time_from_its_flow(simulated: dict[str, Any]) -> None:
+    spec = replace(load_spec("small", ("ecmp", "rps")).spec, repeats=2)
+    shaped = simulate_document(spec, shaped=True)[0]
+    assert any("Links are shapers" in notice for notice in shaped["notices"])
+    assert not any("Links are shapers" in notice for notice in simulated["notices"])
+    of_shapers, of_wires = (
+        sum(of["schemes"][name]["short"]["afct_ms"] for name in ("ecmp", "rps")) for of in (shaped, simulated)
+    )
+    assert of_shapers < of_wires
 
 
 def test_a_simulation_is_not_compared_with_itself_by_accident(

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cli.app import capstan
 from cli.specs import load_spec
@@ -21,7 +23,7 @@ from simulation.experiment import simulate_document, simulate_spec
 from simulation.fabrics import SettingsError
 from simulation.spec_fabric import simulated_fabric
 from topologies.fabric_spec import FabricSpec
-from topologies.links import Link
+from topologies.links import Link, shape_commands
 from workloads.description import Application, Sizes
 
 
@@ -116,6 +118,18 @@ def test_a_link_that_is_down_or_slow_is_that_link() -> None:
     assert sorted(changes.values()) == sorted([(0, 0)] * 2 + [(10**6, 2 * 10**9)] * 2 + [(8 * 10**6, 0)] * 2)
     assert (changes[2], changes[6]) == ((8 * 10**6, 0),) * 2
     assert sorted(room for _, room in simulated.rooms if room != 256) == [7, 7]
+
+
+@given(rate_mbps=st.floats(1, 2000))
+def test_shaped_links_have_the_buckets_of_the_labs(rate_mbps: float) -> None:
+    fabric = FabricSpec(leaves=2, spines=1, hosts_per_leaf=1, link=Link(rate_mbps), access=Link(20))
+    assert simulated_fabric(fabric).native["bursts"] == []
+    simulated = simulated_fabric(fabric, shaped=True)
+    words = shape_commands("l1-eth1", fabric.link, netem=False)[1].split()
+    of_lab = int(words[words.index("burst") + 1])
+    assert sorted(simulated.native["bursts"]) == [(number, 1600) for number in range(4)] + [
+        (number, of_lab) for number in range(4, 8)
+    ]
 
 
 def test_a_fat_tree_carries_a_spec() -> None:

@@ -115,6 +115,18 @@ def test_shaped_port() -> None:
     assert lines[-1] == "qdisc add dev l1-eth1 parent 1:1 handle 11: pfifo limit 256"
 
 
+@given(QUEUES, QUEUES)
+def test_no_queue_of_several_has_a_rate_by_which_it_passes_the_packet_on_the_wire(
+    before: PortQueues, after: PortQueues
+) -> None:
+    port = FakePort().run(shape_commands("p1", Link(20), False, before))
+    port.run(reshape_commands("p1", Link(20), Link(20), False, (before, after)))
+    classes = [words for parent, words in port.tree.values() if parent == "1:fffe"]
+    own = "rate 1000bit" if after.number > 1 else "rate 20000000bit"
+    assert len(classes) == after.number
+    assert all(own in words and "ceil 20000000bit" in words for words in classes)
+
+
 def test_delay_holds_the_wire_and_the_buffer() -> None:
     # 100 Mbit/s x 10 ms = 125000 B = 82.6 frames of 1514 B on the wire
     assert "netem delay 10ms limit 339" in shape_commands("p1", Link(100, 256, 10), netem=True)[-1]

@@ -26,7 +26,7 @@ export function Downloads({ experiment }: { experiment: Experiment }) {
   );
   return (
     <Panel title="Figures and files">
-      <Grid least={400}>
+      <Grid least={600}>
         {figures.data?.figures.map((figure) => (
           <MadeFigure key={figure.name} figure={figure} here={here} />
         ))}

@@ -8,6 +8,7 @@ mod overlay;
 mod pfabric_agents;
 mod recording;
 mod runs;
+mod shapers;
 mod shared_buffers;
 mod shares;
 mod tcp;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import multiprocessing
+import signal
 import sys
 import time
 from typing import Final
@@ -27,6 +28,7 @@ def found(seed: int) -> str:
 
 
 def _begin() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for the process that counts
     gc.freeze()
     gc.set_threshold(ALLOCATIONS)
 
@@ -40,20 +42,23 @@ def main() -> int:
     parser.add_argument("--most", type=int, default=10, help="stop after so many that find something")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin none after so many")
     options = parser.parse_args()
-    began, bad, done = time.monotonic(), 0, 0
+    began, bad, done, interrupted = time.monotonic(), 0, 0, False
     until = began + options.seconds
     seeds = range(options.first, options.first + options.seeds)
     with multiprocessing.Pool(options.processes, _begin) as pool:
-        for what in pool.imap_unordered(found, seeds, CHUNK):
-            done += 1
-            if what:
-                bad += 1
-                print(what, flush=True)
-            if bad >= options.most or time.monotonic() > until:
-                break
+        try:
+            for what in pool.imap_unordered(found, seeds, CHUNK):
+                done += 1
+                if what:
+                    bad += 1
+                    print(what, flush=True)
+                if bad >= options.most or time.monotonic() > until:
+                    break
+        except KeyboardInterrupt:
+            interrupted = True
     took = time.monotonic() - began
     print(f"{done} of seeds {seeds.start} to {seeds.stop - 1} run in {took:.0f} s, {bad} found something")
-    return 1 if bad else 0
+    return 1 if bad else 130 if interrupted else 0
 
 
 if __name__ == "__main__":

@@ -1,26 +1,19 @@
 //! Hosts whose flows ask before they send: lone flows to the picosecond, a controller that is silent, messages that are
 //! lost, flows that are held.
 
-use crate::runs::{leaf_spine, GBPS};
+use crate::runs::{agents, leaf_spine, GBPS, HEADER, OUTER, PAYLOAD};
 use agent::admission::{AdmissionPolicy, Decision, MessageBody, RequestTimes};
 use agent::paths::PathSettings;
 use agent::priority::{FlowTypes, PriorityPolicy};
 use agent::receiving::{Hold, ReceivePolicy};
 use agent::sending::SendPolicy;
-use simulator::config::{Config, Lengths};
+use simulator::config::Config;
 use simulator::flow::Demand;
 use simulator::overlay::{Asking, Central, Group, Groups, Line, Settings};
-use simulator::paths::Balancing;
-use simulator::queue::{Buffer, Discipline, Limit};
 use simulator::simulation::Simulation;
 use simulator::time::{Time, MICROSECOND, MILLISECOND, SECOND};
-use simulator::transport::tcp::{self, Control};
 use simulator::transport::Transport;
 
-const PAYLOAD: u32 = 1374;
-const HEADER: u32 = 52;
-/// Round an inner packet: the agent's header, UDP, IPv4, Ethernet.
-const OUTER: u32 = 32 + 8 + 20 + 14;
 const CLOCK: f64 = 500.0;
 /// Each way.
 const DELAY: Time = 30 * MICROSECOND;
@@ -29,37 +22,7 @@ const FAIL_SAFE: Time = 400 * MICROSECOND;
 const RETRY: Time = 200 * MICROSECOND;
 
 fn config(opening: bool) -> Config {
-    Config {
-        shape: leaf_spine(2, 2, 4, 10, 10),
-        changes: Vec::new(),
-        buffer: Buffer {
-            discipline: Discipline::Fifo,
-            limit: Limit::Packets(100),
-            mark_from: 0,
-            drops_unmarkable: false,
-        },
-        lengths: Lengths { payload: PAYLOAD, header: HEADER, acknowledgement: HEADER },
-        transport: Transport::Tcp(tcp::Settings {
-            control: Control::NewReno,
-            initial_window: 64,
-            largest_window: 10_000,
-            initial_timeout: SECOND,
-            least_timeout: 10 * MILLISECOND,
-            largest_timeout: 60 * SECOND,
-            duplicates: 3,
-            sack: true,
-            rack: true,
-            marks: false,
-            delayed_packets: 1,
-            delayed_time: 0,
-            opening,
-            undo: true,
-            hystart: false,
-            mark_acknowledgements: false,
-        }),
-        balancing: Balancing::Hash,
-        seed: 1,
-    }
+    agents(leaf_spine(2, 2, 4, 10, 10), 100, 64, opening)
 }
 
 fn settings(threshold_bytes: u64, flows: usize) -> Settings {

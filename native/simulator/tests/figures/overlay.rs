@@ -1,6 +1,6 @@
 //! Hosts with agents: lone flows to the picosecond, books, order, repairs, and the same seed the same run.
 
-use crate::runs::{leaf_spine, GBPS};
+use crate::runs::{agents, leaf_spine, GBPS, HEADER, OUTER, PAYLOAD};
 use agent::blocking::EstimatorKind;
 use agent::coding::{CodingPolicy, RedundancyRule, UnitRule};
 use agent::paths::PathSettings;
@@ -8,55 +8,16 @@ use agent::priority::{FlowTypes, PriorityPolicy};
 use agent::receiving::{Hold, ReceivePolicy};
 use agent::sending::{EstimatorChoice, SendPolicy};
 use coding::Code;
-use simulator::config::{Config, Lengths};
+use simulator::config::Config;
 use simulator::flow::Demand;
 use simulator::overlay::{Central, Group, Groups, Line, Settings, Twin};
-use simulator::paths::Balancing;
-use simulator::queue::{Buffer, Discipline, Limit};
 use simulator::random::{Purpose, Stream};
 use simulator::simulation::Simulation;
 use simulator::time::{Rate, MICROSECOND, MILLISECOND, SECOND};
 use simulator::topology::{FatTree, Shape};
-use simulator::transport::tcp::{self, Control};
-use simulator::transport::Transport;
-
-const PAYLOAD: u32 = 1374;
-const HEADER: u32 = 52;
-/// Round an inner packet: the agent's header, UDP, IPv4, Ethernet.
-const OUTER: u32 = 32 + 8 + 20 + 14;
 
 fn config(shape: Shape, packets: u32) -> Config {
-    Config {
-        shape,
-        changes: Vec::new(),
-        buffer: Buffer {
-            discipline: Discipline::Fifo,
-            limit: Limit::Packets(packets),
-            mark_from: 0,
-            drops_unmarkable: false,
-        },
-        lengths: Lengths { payload: PAYLOAD, header: HEADER, acknowledgement: HEADER },
-        transport: Transport::Tcp(tcp::Settings {
-            control: Control::NewReno,
-            initial_window: 10,
-            largest_window: 10_000,
-            initial_timeout: SECOND,
-            least_timeout: 10 * MILLISECOND,
-            largest_timeout: 60 * SECOND,
-            duplicates: 3,
-            sack: true,
-            rack: true,
-            marks: false,
-            delayed_packets: 1,
-            delayed_time: 0,
-            opening: true,
-            undo: true,
-            hystart: false,
-            mark_acknowledgements: false,
-        }),
-        balancing: Balancing::Hash,
-        seed: 1,
-    }
+    agents(shape, packets, 10, true)
 }
 
 /// Agents that send by one group and path policy, coded where `code` is.

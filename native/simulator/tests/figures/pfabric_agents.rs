@@ -1,6 +1,6 @@
 //! pFabric's hosts behind agents: what agents wrap keeps the rank of its flow, at every port.
 
-use crate::runs::leaf_spine;
+use crate::runs::{leaf_spine, HEADER, PAYLOAD};
 use agent::paths::PathSettings;
 use agent::priority::{FlowTypes, PriorityPolicy};
 use agent::receiving::{Hold, ReceivePolicy};
@@ -49,7 +49,7 @@ fn run(discipline: Discipline, demands: &[Demand]) -> (Vec<Time>, u64) {
         shape: leaf_spine(2, 2, 4, 10, 10),
         changes: Vec::new(),
         buffer: Buffer { discipline, limit: Limit::Bytes(36_864), mark_from: 0, drops_unmarkable: false },
-        lengths: Lengths { payload: 1374, header: 52, acknowledgement: 52 },
+        lengths: Lengths { payload: PAYLOAD, header: HEADER, acknowledgement: HEADER },
         transport: Transport::PFabric(pfabric::Settings::default()),
         balancing: Balancing::Hash,
         seed: 1,

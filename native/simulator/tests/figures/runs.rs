@@ -6,11 +6,17 @@ use simulator::paths::Balancing;
 use simulator::queue::{Buffer, Discipline, Limit};
 use simulator::random::{Purpose, Stream};
 use simulator::simulation::Simulation;
-use simulator::time::Rate;
+use simulator::time::{Rate, MILLISECOND, SECOND};
 use simulator::topology::{LeafSpine, Shape};
+use simulator::transport::tcp::{self, Control};
 use simulator::transport::Transport;
 
 pub const GBPS: u64 = 1_000_000_000;
+/// Of a packet of a host with an agent: data, and headers before it.
+pub const PAYLOAD: u32 = 1374;
+pub const HEADER: u32 = 52;
+/// Round an inner packet: the agent's header, UDP, IPv4, Ethernet.
+pub const OUTER: u32 = 32 + 8 + 20 + 14;
 
 pub fn leaf_spine(leaves: u32, hosts_per_leaf: u32, spines: u32, host_gbps: u64, spine_gbps: u64) -> Shape {
     Shape::LeafSpine(LeafSpine {
@@ -39,6 +45,38 @@ pub fn window(shape: Shape, balancing: Balancing) -> Config {
         balancing,
         seed: 1,
     }
+}
+
+/// TCP with SACK, and without a handshake, RACK and undoing.
+pub fn tcp(control: Control, initial_window: u32) -> tcp::Settings {
+    tcp::Settings {
+        control,
+        initial_window,
+        largest_window: 10_000,
+        initial_timeout: SECOND,
+        least_timeout: 10 * MILLISECOND,
+        largest_timeout: 60 * SECOND,
+        duplicates: 3,
+        sack: true,
+        rack: false,
+        marks: control == Control::Dctcp,
+        delayed_packets: 1,
+        delayed_time: 0,
+        opening: false,
+        undo: false,
+        hystart: false,
+        mark_acknowledgements: false,
+    }
+}
+
+/// Hosts with agents, TCP with RACK and undoing, and FIFO queues of so many packets.
+pub fn agents(shape: Shape, packets: u32, initial_window: u32, opening: bool) -> Config {
+    let tcp = tcp::Settings { rack: true, undo: true, opening, ..tcp(Control::NewReno, initial_window) };
+    let mut config = window(shape, Balancing::Hash);
+    config.buffer.limit = Limit::Packets(packets);
+    config.lengths = Lengths { payload: PAYLOAD, header: HEADER, acknowledgement: HEADER };
+    config.transport = Transport::Tcp(tcp);
+    config
 }
 
 pub fn demand(start: u64, source: u32, destination: u32, packets: u64) -> Demand {

@@ -1,35 +1,18 @@
 //! TCP over a fabric: slow start's rounds, DCTCP's standing queue, losses mended without time-outs, delayed answers.
 
-use crate::runs::{demand, leaf_spine, outcomes, run, window};
+use crate::runs::{demand, leaf_spine, outcomes, run, tcp, window};
 use simulator::config::Config;
 use simulator::paths::Balancing;
 use simulator::queue::Limit;
 use simulator::simulation::Simulation;
-use simulator::time::{MICROSECOND, MILLISECOND, SECOND};
+use simulator::time::{MICROSECOND, MILLISECOND};
 use simulator::transport::tcp::{Control, Settings};
 use simulator::transport::Transport;
 
 const PACKET: u64 = 1500 * 800;
 
 fn settings(control: Control) -> Settings {
-    Settings {
-        control,
-        initial_window: 2,
-        largest_window: 10_000,
-        initial_timeout: SECOND,
-        least_timeout: 10 * MILLISECOND,
-        largest_timeout: 60 * SECOND,
-        duplicates: 3,
-        sack: true,
-        rack: false,
-        marks: control == Control::Dctcp,
-        delayed_packets: 1,
-        delayed_time: 0,
-        opening: false,
-        undo: false,
-        hystart: false,
-        mark_acknowledgements: false,
-    }
+    tcp(control, 2)
 }
 
 /// A leaf with hosts of 10 Gbit/s, and one path to each other host.

@@ -47,7 +47,7 @@ class Limits:
     """What a submission may take. processor_s, wall_s: seconds; memory, file_size: bytes."""
 
     processor_s: int = 15
-    wall_s: float = 60.0
+    wall_s: float = 180.0
     memory: int = 2 * 1024**3
     file_size: int = 1024**2
     processes: int = 64

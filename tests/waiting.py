@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
-PATIENCE_S: Final = 60.0
+PATIENCE_S: Final = 180.0
 """Long beside anything that is waited for, also where many other things run: only a defect takes that long."""
 LOOK_EVERY_S: Final = 0.02
 

@@ -32,9 +32,7 @@ _PYTEST: Final = [sys.executable, "-m", "pytest"]
 _IMPORTS: Final = Path(sys.executable).with_name("lint-imports")
 _WITHOUT_LAB: Final = ["tests/unit", "tests/fuzz", "tests/world"]
 _TESTS_A_CORE: Final = 1.5
-"""Some tests without a lab wait, too: for servers, for time-outs."""
-_LABS_A_CORE: Final = 2.0
-"""Tests with a lab wait for its clocks for more than half of their time: more of them at once than there are cores."""
+"""Tests wait for servers, for time-outs, for a lab's clocks. With two a core those of labs waited for each other."""
 _MOST_SEED: Final = 1 << 40
 
 
@@ -122,19 +120,19 @@ def test_command(
         with beside(types_and_kernels, _ROOT):
             # Those without a lab share nothing; those of a file with labs share its lab.
             chosen = _WITHOUT_LAB[:1] if quick else _WITHOUT_LAB
-            alone = (*chosen, _workers(_TESTS_A_CORE), "--dist=worksteal")
+            alone = (*chosen, _workers(), "--dist=worksteal")
             check(Step(("pytest", *chosen), (*_PYTEST, *alone)), _ROOT)
     if quick:
         arguments = (SMALL_LAB,)
     elif not arguments:
         ignored = [f"--ignore={path}" for path in _WITHOUT_LAB]
-        arguments = ("tests", *ignored, _workers(_LABS_A_CORE), *_LONGEST_FIRST)
+        arguments = ("tests", *ignored, _workers(), *_LONGEST_FIRST)
     os.chdir(_ROOT)
     os.execv(sys.executable, [*_PYTEST, *arguments])
 
 
-def _workers(a_core: float) -> str:
-    return f"--numprocesses={own_cores().workers(a_core)}"
+def _workers() -> str:
+    return f"--numprocesses={own_cores().workers(_TESTS_A_CORE)}"
 
 
 def _keep_bytecode() -> None:

@@ -20,7 +20,7 @@ from tests.e2e.live_traffic import LONG, SHORT, SINK
 from tests.lab.conftest import nothing_left  # noqa: F401
 
 PORT = 7000
-PATIENCE_MS = 60_000
+PATIENCE_MS = 180_000
 MAY_BE_REFUSED = ("status of 401", "/figures/by-size.svg", "/runs/current/", "/experiments/5")
 """The first question where the controller wants a token; a figure that a few flows are not enough for; a run
 that has just ended; an experiment that an old address names and that is not there."""

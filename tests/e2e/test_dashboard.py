@@ -14,7 +14,7 @@ from experiments.run.deployment import Deployment
 from tests.e2e.appearances import Photographer, each_appearance, said_by_place, violations
 from tests.e2e.conftest import HOSTS, LEAVES, PATIENCE_MS, SPINES
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1200)
 VIEWS = (
     "watch",
     "watch?link=l1-s1",

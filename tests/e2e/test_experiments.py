@@ -13,7 +13,7 @@ from tests.e2e.browser_network import BrowserNetwork
 from tests.e2e.conftest import PATIENCE_MS
 from tests.lab.engine_server import Server
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1200)
 RUN_MS = 240_000
 """A lab has to come up and go away again, on a machine that has other things to do."""
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from cli.app import capstan
 from tests.e2e.appearances import Photographer, each_appearance, said_by_place, violations
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1200)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from tests.e2e.appearances import SIZES, Photographer, each_appearance, said_by_
 from tests.e2e.browser_network import BrowserNetwork
 from tests.e2e.conftest import PATIENCE_MS
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1200)
 ROOT = Path(__file__).resolve().parents[2]
 OVERFULL = "[...document.querySelectorAll('main section')].filter(each => each.scrollWidth > each.clientWidth).length"
 """How many panels have something in them that is wider."""

@@ -19,7 +19,7 @@ from experiments.run.supervision import MOST_DEATHS, WITHIN_S
 from tests.lab import overlay_transfer as programs
 from tests.lab.lab_processes import pid_of
 from tests.lab.test_openflow_takeover import held, wait_whole
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 Kind = Literal["controller", "HTTP process", "agent", "ovs-vswitchd", "ovsdb-server"]
 BOUNDS_S: Final[dict[Kind, float]] = {
@@ -111,9 +111,9 @@ class Chaos:
         """Return the bytes that went over, once each transfer has ended in order and both ends have the same."""
         total = 0
         for sender, receiver in self._transfers:
-            said, trouble = sender.communicate("end\n", timeout=120)
+            said, trouble = sender.communicate("end\n", timeout=PATIENCE_S)
             assert sender.returncode == 0, trouble
-            received, trouble = receiver.communicate(timeout=60)
+            received, trouble = receiver.communicate(timeout=PATIENCE_S)
             assert receiver.returncode == 0, trouble
             assert said.split() == received.split()
             total += int(said.split()[1])

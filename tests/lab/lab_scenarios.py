@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.lab.lab_world import ROOT, expect_group, expect_same, look, others, output, run_in_world
 from tests.lab.openflow_rig import answers
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from topologies.fabric_spec import FabricSpec
 from topologies.lab import Lab
 from topologies.links import Link
@@ -57,7 +57,9 @@ def start_launcher(then: str = "signal.pause()") -> tuple[subprocess.Popen[bytes
     pipe = process.stdout
 
     def wait_for(word: str) -> None:
-        assert select.select([pipe], [], [], 60)[0], f"the launcher did not say {word!r} in 60 s"
+        assert select.select([pipe], [], [], PATIENCE_S)[0], (
+            f"the launcher did not say {word!r} in {PATIENCE_S:g} s"
+        )
         assert pipe.readline().decode().strip() == word
 
     return process, wait_for

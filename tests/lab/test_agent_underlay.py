@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from host_agent.underlay import Underlay
 from host_agent.wire import Outgoing
 from protocol.underlay import BASE_PORT
+from tests.waiting import PATIENCE_S
 
 HERE, THERE = "127.0.77.1", "127.0.77.2"
 
@@ -30,7 +31,7 @@ def received(underlay: Underlay, count: int) -> list[tuple[bytes, str, int, int]
     """Datagrams as they came."""
     got: list[tuple[bytes, str, int, int]] = []
     while len(got) < count:
-        ready, _, _ = select.select(list(underlay.sockets), [], [], 60)
+        ready, _, _ = select.select(list(underlay.sockets), [], [], PATIENCE_S)
         assert ready, f"{len(got)} of {count} came"
         for fd in ready:
             got += underlay.receive(fd)

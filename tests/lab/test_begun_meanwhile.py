@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 from capstan_client.client import Capstan
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC: Final[dict[str, Any]] = {
@@ -113,7 +113,7 @@ def test_experiments_begun_while_a_fabric_is_kept_run_on_it_or_beside_it(least: 
                 assert {flow["state"] for flow in experiment.flows()} == {"finished"}
             switches = {switch["name"] for switch in client.fabric()["switches"]}
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, errors.read_text()
     assert switches == {"l1", "l2", "s1", "s2"}, "the fabric that is kept stays as it is"
     assert out.count("Completion time of short flows") == 1

@@ -90,7 +90,7 @@ def transfer(lab: Deployment, port: int) -> None:
     large = send(lab, "h1", port, LARGE)
     said(large, "connected")
     small = small_flows(lab, "h2")
-    assert result(large, 60) == ["done", str(LARGE)]
+    assert result(large) == ["done", str(LARGE)]
     assert small.wait(60) == 0, small.stderr.read() if small.stderr else ""
     receiver.wait(60)
 
@@ -105,7 +105,7 @@ def test_a_flow_that_is_open_when_the_scheme_comes_is_scheduled(lab: Deployment)
     smaller = send(lab, "h2", PORT + 1, 400_000, held=True)
     said(smaller, "connected")
     eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["waiting"])
-    assert result(smaller, 60) == ["done", "400000"]
+    assert result(smaller) == ["done", "400000"]
     eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["granted"])
     assert counter(lab, "h1", "flows_unscheduled_by_fail_safe") == 0
     for process in (old, *receivers):
@@ -186,10 +186,10 @@ def test_hyline_grants_a_flow_one_path_and_lets_the_next_one_wait(lab: Deploymen
     assert waiting["path"] is None
     # asked for with its SYN; how large its segments and so all headers are is known after that
     assert waiting["remaining_bytes"] >= waiting["asked_bytes"], "it has sent nothing"
-    assert result(first, 60) == ["done", "1500000"]
+    assert result(first) == ["done", "1500000"]
     eventually(lambda: [flow["state"] for flow in flows_of(lab, "h2")] == ["granted"])
     (late,) = flows_of(lab, "h2")
-    assert result(second, 60) == ["done", "3000000"]
+    assert result(second) == ["done", "3000000"]
     for process in receivers:
         process.wait(60)
     flows = received(lab, "h3")

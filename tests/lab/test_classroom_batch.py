@@ -58,7 +58,7 @@ def test_a_class_is_marked_and_contained(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     listener.close()

@@ -15,7 +15,7 @@ import pytest
 from capstan_client.controller import ControllerClient
 from capstan_client.errors import ControllerError
 from tests.lab.lab_processes import pid_of
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = """\
@@ -87,7 +87,7 @@ def test_a_run_that_is_interrupted_ends_soon_with_an_exit_code_of_its_own(spec: 
         assert process.poll() is None, errors.read_text()
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGINT)
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=PATIENCE_S)
     assert said == ""
     assert "Traceback" not in errors.read_text()
     assert process.returncode == 130, errors.read_text()
@@ -116,7 +116,7 @@ class Held:
     def end(self) -> str:
         """Ctrl-C; what was on standard output."""
         self.process.send_signal(signal.SIGINT)
-        said, _ = self.process.communicate(timeout=60)
+        said, _ = self.process.communicate(timeout=PATIENCE_S)
         assert self.process.returncode == 0, self.errors.read_text()
         assert "Traceback" not in self.errors.read_text()
         return said

@@ -23,6 +23,7 @@ from protocol.control import Impair
 from protocol.policy import Policy, Weight
 from tests.unit.coded_units import UnitWatch
 from tests.unit.host_agent.coding.test_coding_policies import equation_5
+from tests.waiting import PATIENCE_S
 
 _SPEC = importlib.util.spec_from_file_location(
     "overlay_transfer", Path(__file__).with_name("overlay_transfer.py")
@@ -82,9 +83,9 @@ def transfer(pair: AgentPair, size: int, port: int) -> None:
     sender = pair.popen(
         0, [sys.executable, "-c", programs.SEND, OVERLAY[1], str(port), str(size), "0"], **options
     )
-    out, err = sender.communicate(timeout=60)
+    out, err = sender.communicate(timeout=PATIENCE_S)
     assert sender.returncode == 0, err
-    assert out.split()[-2:] == receiver.communicate(timeout=60)[0].split()[-2:]
+    assert out.split()[-2:] == receiver.communicate(timeout=PATIENCE_S)[0].split()[-2:]
 
 
 def watched(pair: AgentPair, name: str, size: int, port: int) -> UnitWatch:
@@ -251,9 +252,9 @@ def test_bytes_arrive_as_they_were_through_loss_and_reordering(
         assert receiver.stdout is not None
         assert "listening" in receiver.stdout.readline()
         sender = start(lab, "h1", programs.SEND, "10.128.2.1", port, 4_000_000, 0)
-        out, err = sender.communicate(timeout=120)
+        out, err = sender.communicate(timeout=PATIENCE_S)
         assert sender.returncode == 0, err
-        assert out.split()[-2:] == receiver.communicate(timeout=60)[0].split()[-2:]
+        assert out.split()[-2:] == receiver.communicate(timeout=PATIENCE_S)[0].split()[-2:]
     finally:
         lab.client.impair("h2")
     (flow,) = [
@@ -275,7 +276,7 @@ def test_announced_sizes_decide_the_class_where_the_scheme_believes_them(lab: De
         lab.set_scheme(SchemeChoice(scheme, scheme))
         for source_port, size in ((20_001, 10_000_000), (20_002, 60_000)):
             client = start(lab, "h1", ANNOUNCE_AND_SEND, "10.128.2.1", PORT + 2, size, 60_000, source_port)
-            out, err = client.communicate(timeout=60)
+            out, err = client.communicate(timeout=PATIENCE_S)
             assert client.returncode == 0, out + err
         for flow in lab.client.report_flows(forget=True)["h1"]:
             if flow["side"] == "sender" and flow["source_port"] in (20_001, 20_002):

@@ -14,7 +14,7 @@ import pytest
 from tests.lab.engine_server import TINY, Server, gone, serving
 from topologies.registry import labs
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(1200)
 REPEATS = 5
 """So many that some are left when a busy machine has let us see that some are done."""
 

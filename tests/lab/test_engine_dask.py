@@ -15,7 +15,7 @@ import pytest
 from tests.lab.engine_server import ROOT, TINY, Server, serving
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(1200)
 LONG: dict[str, Any] = TINY | {
     "workload": {
         "flows": {

@@ -17,7 +17,7 @@ import yaml
 from tests.lab.engine_server import ROOT, TINY, Server, gone, serving
 from tests.unit.postgresql import postgresql_server
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(1200)
 FULL = "the database refuses: database or disk is full; what it has taken before stays"
 DOWN = r"the database refuses: .*; what it has taken before stays"
 SPEC = {**TINY, "schemes": ["ecmp"], "repeats": 6}

@@ -15,7 +15,7 @@ import pytest
 
 from tests.lab.engine_server import ROOT, Server, serving
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(1200)
 
 
 @pytest.fixture(scope="module")

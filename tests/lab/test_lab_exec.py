@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from topologies.exec import exec_in_lab
 from topologies.fabric_spec import FabricSpec
 from topologies.lab import Lab
@@ -42,7 +42,7 @@ def start(lab: Lab, host: str, *argv: str, **variables: str) -> subprocess.Popen
 
 def run(lab: Lab, host: str, *argv: str) -> tuple[int, str]:
     process = start(lab, host, *argv)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE_S)
     return process.returncode, out
 
 
@@ -72,7 +72,7 @@ def test_it_runs_in_the_host(lab: Lab) -> None:
 def test_programs_do_not_see_where_capstan_has_its_modules(lab: Lab, given: str, seen: str | None) -> None:
     prefix = "/root/.cache/capstan/pycache"
     process = start(lab, "h1", "env", PYTHONPATH=given, PYTHONPYCACHEPREFIX=prefix, OTHER="kept")
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE_S)
     variables = dict(line.split("=", 1) for line in out.splitlines() if "=" in line)
     assert variables.get("PYTHONPATH") == seen
     assert "PYTHONPYCACHEPREFIX" not in variables

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from topologies.fabric_spec import FabricSpec
 from topologies.lab import Lab
 from topologies.links import Link
@@ -25,7 +25,7 @@ BUFFER = 700
 
 def said(lab: Lab, host: str, *argv: str) -> str:
     process = lab.popen(host, argv, stdout=subprocess.PIPE, text=True)
-    text = process.communicate(timeout=60)[0]
+    text = process.communicate(timeout=PATIENCE_S)[0]
     assert process.returncode == 0, argv
     return str(text)
 

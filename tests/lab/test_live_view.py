@@ -11,7 +11,7 @@ import pytest
 from capstan_client.http import Connection
 from experiments.run.deployment import Deployment
 from tests.lab.test_schemes_on_switches import PORT, RECEIVER, deployment, fabric, programs, start
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 SPINES = 4
 RATE, ACCESS = 10.0, 50.0
@@ -26,7 +26,7 @@ def lab() -> Iterator[Deployment]:
 
 
 def ask(lab: Deployment, method: str, path: str, json: dict[str, Any] | None = None) -> Any:
-    with closing(Connection(lab.client.url, None, 60)) as connection:
+    with closing(Connection(lab.client.url, None, PATIENCE_S)) as connection:
         return connection.json(method, path, body=json)
 
 
@@ -34,7 +34,7 @@ def ask(lab: Deployment, method: str, path: str, json: dict[str, Any] | None = N
 def stream(lab: Deployment, topics: str) -> Iterator[Iterator[tuple[str, dict[str, Any]]]]:
     """(topic, data) of each event."""
     with (
-        closing(Connection(lab.client.url, None, 60)) as connection,
+        closing(Connection(lab.client.url, None, PATIENCE_S)) as connection,
         closing(connection.events(topics)) as events,
     ):
         yield ((event["topic"], event) for event in events)

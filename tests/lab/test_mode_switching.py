@@ -17,7 +17,7 @@ from controller.schemes import loader
 from experiments.run.deployment import Deployment
 from experiments.spec.spec import spec_from_dict
 from protocol.underlay import TrafficClass
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 LINK_MBPS = 0.5
 """So slow that T is 150 ms: a machine that is late by some tens does not turn modes."""
@@ -95,7 +95,7 @@ def test_a_short_packet_turns_its_leaf_on_and_silence_turns_it_off(fabric: Deplo
             lambda cycle=cycle: len(own_changes(fabric, cursor)) == 2 * (cycle + 1), "ON, and OFF again"
         )
     wait_until_many_left()
-    sender.communicate(timeout=60)
+    sender.communicate(timeout=PATIENCE_S)
     own = own_changes(fabric, cursor)
     assert [event["mode"] for event in own] == ["on", "off"] * CYCLES
     assert {event["cause"] for event in own if event["mode"] == "on"} <= {"first-packet", "meter"}
@@ -136,4 +136,4 @@ def test_a_trickle_of_short_packets_keeps_a_leaf_on(fabric: Deployment) -> None:
             time.sleep(t_s / 10)
         tried.append([event["mode"] for event in own_changes(fabric, cursor)])
         assert tried[-1] == ["on", "off"] * (len(tried[-1]) // 2) + ["on"] * (len(tried[-1]) % 2)
-    sender.communicate(timeout=60)
+    sender.communicate(timeout=PATIENCE_S)

@@ -13,7 +13,7 @@ from controller.schemes.policy import policy_for
 from protocol.control import Impair
 from protocol.policy import CodeName, Policy
 from tests.lab.overlay_transfer import RECEIVE, SEND
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 PORT = 7100
 PACKET_S = 0.0006
@@ -41,7 +41,7 @@ def transfer(pair: AgentPair, port: int) -> None:
     assert receiver.stdout is not None
     assert "listening" in receiver.stdout.readline()
     told = pair.run(0, [sys.executable, "-c", SEND, OVERLAY[1], str(port), str(TRANSFER_BYTES), "0"], 120.0)
-    assert told.split()[-2:] == receiver.communicate(timeout=60)[0].split()[-2:]
+    assert told.split()[-2:] == receiver.communicate(timeout=PATIENCE_S)[0].split()[-2:]
 
 
 def test_every_code_rebuilds_what_gets_lost_between_agents(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from controller.openflow.tables import Table
 from controller.plane.takeover import TAKEOVER_LIMIT_S
 from experiments.run.deployment import Deployment
 from experiments.spec.spec import SchemeChoice, spec_from_dict
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 RECEIVE = """
 import socket, sys
@@ -89,10 +89,10 @@ def begin_streams(lab: Deployment, request: pytest.FixtureRequest) -> list[Strea
 
 def end_streams(streams: list[Stream]) -> str:
     """Return what was lost of which stream; nothing if all arrived."""
-    sent = [int(stream.sender.communicate("stop\n", timeout=60)[0]) for stream in streams]
+    sent = [int(stream.sender.communicate("stop\n", timeout=PATIENCE_S)[0]) for stream in streams]
     losses = []
     for stream, all_sent in zip(streams, sent, strict=True):
-        count, *lost = map(int, stream.receiver.communicate(timeout=60)[0].split())
+        count, *lost = map(int, stream.receiver.communicate(timeout=PATIENCE_S)[0].split())
         assert count > 100
         if count != all_sent:
             losses.append(f"{stream.name} {lost} of {all_sent} packets, 50 a second")

@@ -22,7 +22,7 @@ from tests.lab.certificates_on_switches import (
 )
 from tests.lab.lab_world import run_in_world
 from tests.lab.openflow_rig import answers
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "own-fabric.md"
@@ -140,7 +140,7 @@ class Machines:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=PATIENCE_S,
         )
         assert done.returncode == 0, f"{machine}# {command}\n{done.stdout}{done.stderr}{self.logs()}"
         return done.stdout
@@ -227,7 +227,7 @@ def follow_the_page() -> None:
         assert receiver.stdout.readline() == "listening\n"
         fabric.run("h1", f"{sys.executable} -c '{SEND}'")
         wanted = hashlib.sha256(hashlib.shake_256(b"own fabric").digest(BYTES)).hexdigest()
-        assert receiver.communicate(timeout=60)[0].strip() == wanted
+        assert receiver.communicate(timeout=PATIENCE_S)[0].strip() == wanted
         body = """-X POST -H 'Content-Type: application/json' -d '{}'"""
         report = fabric.run("controller", f"curl -s {body} http://127.0.0.1:8080/api/v1/flows/report")
         flows = [
@@ -262,7 +262,7 @@ def without_tun_or_ip() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 1
     assert "Error: ip is not on this machine; ip is of the package iproute2" in done.stderr, done.stderr

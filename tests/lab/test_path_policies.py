@@ -132,7 +132,7 @@ def test_every_byte_arrives_through_loss_reordering_and_a_path_that_swallows_all
         lab.lab.kill_switch("s1")
         assert sender.stdin is not None
         print("go on", file=sender.stdin, flush=True)
-        assert result(sender, 120) == result(receiver, 60)
+        assert result(sender) == result(receiver)
         # A flow that was quiet for long counts as another one; last packets of the scheme before may come late.
         assert sum(flow["bytes"] for flow in received(lab, "h2", PORT)) >= TRANSFER_BYTES, "by the overlay"
     finally:

@@ -25,7 +25,7 @@ from ovsdb.port_queues import ONE_QUEUE, PortQueues
 from ovsdb.session import Tables
 from ovsdb.watcher import OvsdbWatcher
 from tests.lab import overlay_transfer
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from topologies.fabric_spec import FabricSpec
 from topologies.lab import Lab
 from topologies.links import Link
@@ -89,7 +89,10 @@ def transferred(lab: QueueLab, source: str, target: str, address: str, size: int
 
     sink = program(target, overlay_transfer.RECEIVE, 5203)
     sender = program(source, overlay_transfer.SEND, address, 5203, size, 0)
-    told, heard = sender.communicate(timeout=60)[0].split(), sink.communicate(timeout=60)[0].split()
+    told, heard = (
+        sender.communicate(timeout=PATIENCE_S)[0].split(),
+        sink.communicate(timeout=PATIENCE_S)[0].split(),
+    )
     assert told == heard
     return int(heard[-1])
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.waiting import PATIENCE_S
 from topologies.registry import labs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,7 +59,7 @@ def state_of_experiment(tmp_path: Path) -> str:
 
 def test_results_belong_to_who_called_sudo_and_the_database_is_one_file(tmp_path: Path) -> None:
     process = start(tmp_path, 5)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     assert "Completion time of short flows" in out
     results = tmp_path / "new" / "results"
@@ -81,7 +82,7 @@ def test_sigterm_takes_the_fabric_down_and_fails_the_experiment(tmp_path: Path) 
     ours = {record.lab_id for record in labs() if record.launcher_pid == process.pid}
     assert len(ours) == 1
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + signal.SIGTERM
     assert "ended by SIGTERM" in err
     assert not ours & {record.lab_id for record in labs()} - before, "it did not wait to be cleaned up after"

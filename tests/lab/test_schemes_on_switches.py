@@ -13,7 +13,7 @@ import pytest
 from experiments.run.deployment import Deployment
 from experiments.spec.spec import SchemeChoice, spec_from_dict
 from tests.lab import overlay_transfer as programs
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 PORT = 7000
 RECEIVER = "10.128.2.1"
@@ -65,8 +65,8 @@ def said(process: subprocess.Popen[str], word: str) -> None:
     assert word in line, f"{line!r}: {process.stderr.read() if process.stderr else ''}"
 
 
-def result(process: subprocess.Popen[str], seconds: float) -> list[str]:
-    out, err = process.communicate(timeout=seconds)
+def result(process: subprocess.Popen[str]) -> list[str]:
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     return out.split()[-2:]
 
@@ -232,7 +232,7 @@ def test_20_mb_arrive_unharmed_through_loss_and_reordering(wide: Deployment, sch
         receiver = start(wide, "h2", programs.RECEIVE, PORT)
         said(receiver, "listening")
         sender = start(wide, "h1", programs.SEND, RECEIVER, PORT, 20_000_000, 0)
-        assert result(sender, 150) == result(receiver, 60)
+        assert result(sender) == result(receiver)
     finally:
         wide.client.impair("h2")
 
@@ -260,4 +260,4 @@ def test_a_transfer_survives_everything_that_happens_to_the_fabric(wide: Deploym
     wide.set_scheme(SchemeChoice("ecmp", "ecmp"))
     assert sender.stdin is not None
     print("that is all", file=sender.stdin, flush=True)
-    assert result(sender, 120) == result(receiver, 60)
+    assert result(sender) == result(receiver)

@@ -12,7 +12,7 @@ import pytest
 from experiments.run.deployment import Deployment, DeploymentError
 from tests.lab.test_openflow_takeover import held, wait_whole
 from tests.lab.test_schemes_on_switches import PORT, RECEIVER, deployment, fabric, programs, start
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +34,9 @@ def transfer(lab: Deployment, port: int) -> tuple[subprocess.Popen[str], subproc
 
 def end(sender: subprocess.Popen[str], receiver: subprocess.Popen[str]) -> None:
     """The transfer ends in order, with equal bytes."""
-    said, _ = sender.communicate("end\n", timeout=120)
+    said, _ = sender.communicate("end\n", timeout=PATIENCE_S)
     assert sender.returncode == 0, said
-    received, _ = receiver.communicate(timeout=60)
+    received, _ = receiver.communicate(timeout=PATIENCE_S)
     assert receiver.returncode == 0
     assert said.split() == received.split()
     assert int(said.split()[1]) > 0
@@ -45,7 +45,7 @@ def end(sender: subprocess.Popen[str], receiver: subprocess.Popen[str]) -> None:
 def syn_sent(lab: Deployment, host: str) -> bool:
     """Whether a host waits for the answer to a SYN."""
     show = lab.lab.popen(host, ["ss", "-Htn", "state", "syn-sent"], stdout=subprocess.PIPE, text=True)
-    return bool(show.communicate(timeout=60)[0].strip())
+    return bool(show.communicate(timeout=PATIENCE_S)[0].strip())
 
 
 def kill(lab: Deployment, process: subprocess.Popen[bytes] | None, restarts: int) -> None:

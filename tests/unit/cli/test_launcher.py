@@ -17,6 +17,7 @@ import pytest
 
 from cli.app import COMMANDS
 from protocol.version import VERSION
+from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[3]
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)(?: ; (.+?))? \\$", re.MULTILINE)
@@ -308,6 +309,76 @@ def test_a_rust_that_is_new_enough_is_found(
         check=True,
     )
     assert done.stdout.strip() == str({"path": path, "home": home}[found])
+
+
+def compiling(place: Path, cargo: str, then: str) -> subprocess.CompletedProcess[str]:
+    """Run set-up's shell in *place*: it begins to compile by a cargo that does this, then something."""
+    rust = a_rust(place / "bin", "1.95.0")
+    (rust / "cargo").write_text(f'#!/bin/sh\n[ "$1" = build ] || exec echo cargo 1.95.0\n{cargo}\n')
+    (place / "native").mkdir()
+    (place / "native" / "Cargo.toml").write_text('rust-version = "1.85"\n')
+    for name in (".setup", ".venv"):
+        (place / name).mkdir()
+    parts = [
+        "set -euo pipefail",
+        f"root={place} venv={place}/.venv log={place}/.setup/log needs_root= here=capstan",
+        *(f"source {ROOT}/setup/{part}" for part in ("environment", "native")),
+        "native_key() { echo key; }",
+        "begin_compiling_native",
+        then,
+    ]
+    return subprocess.run(
+        ["bash", "-c", "\n".join(parts)],
+        env={"PATH": f"{rust}:/usr/bin:/bin", "HOME": str(place)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_set_up_that_ends_early_ends_what_compiles_beside_it(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    done = compiling(
+        tmp_path, f"echo $$ >{begun}; exec sleep 600", f"until [[ -s {begun} ]]; do :; done; exit 3"
+    )
+    assert done.returncode == 3, done.stderr
+    process = Path("/proc", begun.read_text().strip(), "cmdline")
+    eventually(lambda: not process.exists() or not process.read_bytes())
+
+
+def test_kernels_that_cannot_be_compiled_end_the_set_up_with_the_reason(tmp_path: Path) -> None:
+    done = compiling(tmp_path, "echo no linker here; exit 1", "set_up_native; echo unreached")
+    assert done.returncode == 1
+    assert "no linker here" in done.stdout
+    assert "could not be compiled (above)" in done.stdout
+    assert "unreached" not in done.stdout
+
+
+def test_a_changed_lock_keeps_what_else_the_environment_holds(tmp_path: Path) -> None:
+    environment = tmp_path / ".venv"
+    for name in ("setup", ".setup"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "setup" / "environment").write_text("")
+    script = [
+        "set -euo pipefail",
+        f"root={tmp_path} venv={environment} log={tmp_path}/.setup/log needs_root= lock=requirements.lock here=capstan",
+        _function("set_up_key"),
+        f"source {ROOT}/setup/environment",
+        "echo >$root/requirements.lock; set_up_environment",
+        "echo kernels >$venv/capstan-native.stamp; echo kept >$venv/of-the-tests",
+        "echo '#' >>$root/requirements.lock; set_up_environment",
+    ]
+    done = subprocess.run(["bash", "-c", "\n".join(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (environment / "of-the-tests").exists()
+    assert (environment / "capstan-native.stamp").exists()
+
+
+def _function(name: str) -> str:
+    """Return a function of the launcher's."""
+    found = re.search(rf"^{name}\(\) \{{.*?^\}}", (ROOT / "capstan").read_text(), re.MULTILINE | re.DOTALL)
+    assert found
+    return found[0]
 
 
 def test_the_oldest_rust_is_the_same_wherever_it_is_said() -> None:

@@ -17,6 +17,7 @@ from experiments.results.document import json_text
 from experiments.results.sweep_results import sweep_tables
 from experiments.results.tables import tables
 from experiments.run.capture import LabRecorder
+from experiments.run.cpu import is_free
 from experiments.run.deployment import Deployment
 from experiments.run.experiment import Result
 from experiments.run.runner import RunOptions, SweepResult, run_experiment, run_sweep
@@ -51,6 +52,7 @@ def run_in_lab(
     """
     spec = chosen.spec
     printed = False
+    carried = chosen.load.verdict(own_cores().effective) == "carries"
 
     def up(deployment: Deployment) -> None:
         deployment.lab.notices += notice(chosen, own_cores().effective)
@@ -92,6 +94,7 @@ def run_in_lab(
                     path_policy=path_policy,
                     queue=keep or demo,
                     recorder=recorder,
+                    again=lambda run: carried and run.cpu_limited and is_free(),
                     controller_options=["--opens-on-tour"] if demo else [],
                 ),
             )

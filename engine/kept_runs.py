@@ -58,6 +58,7 @@ def kept_run(
         run_id=run["id"],
         disturbed=tuple(measures.get("disturbed", ())),
         repeated=measures.get("repeated", 0),
+        limited_before=measures.get("limited_before", 0),
         admitted=None if admitted is None else Admissions(**admitted),
         drops=measures.get("drops"),
         not_counted=len(plan.flows) - len(planned),

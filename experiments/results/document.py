@@ -65,6 +65,8 @@ class Run:
     """Parts of the lab that ended by themselves during it, and were started again."""
     repeated: int = 0
     """How often it was begun anew since it was disturbed."""
+    limited_before: int = 0
+    """How often it was begun anew since the processor had limited it."""
     not_counted: int = 0
     """Flows that are not among `flows` since they are in no figure: the database has none of them."""
     drops: Drops | None = None
@@ -100,6 +102,7 @@ class Run:
             "types_learnt": None if self.types is None else [dict(types) for types in self.types],
             "disturbed": [dict(part) for part in self.disturbed],
             "repeated": self.repeated,
+            "limited_before": self.limited_before,
         }
 
 
@@ -182,6 +185,12 @@ def result_document(
                 notice
                 for run in runs
                 for notice in disturbance_notices(run.label, run.repeat, run.disturbed, run.repeated)
+            ),
+            *(
+                f"{run.label}'s run {run.repeat + 1} was measured again with the same flows: "
+                "the processor had limited it"
+                for run in runs
+                if run.limited_before
             ),
             *(
                 notice

@@ -15,6 +15,8 @@ from experiments.results.cpu_use import SAMPLE_PERIOD_S, CpuSample, CpuUse, Wait
 NAP_S: Final = 0.005
 _STAT: Final = Path("/proc/stat")
 _MACHINE: Final = Path("/proc/pressure/cpu")
+FREE_SHARE: Final = 0.8
+"""Idle share of the processors: a lab at rest leaves more, where nothing else runs."""
 
 
 def parse_stat(text: str, cpus: Iterable[int], ticks_per_s: int) -> tuple[float, float]:
@@ -46,6 +48,14 @@ def sample(pressure: Path | None = _MACHINE) -> CpuSample:
     except OSError:
         stalled = None
     return CpuSample(time.monotonic(), idle, total, stalled)
+
+
+def is_free(seconds: float = 1.0) -> bool:
+    """Return True if nothing but a lab at rest takes the processors, for so many seconds from now on."""
+    before = sample(None)
+    time.sleep(seconds)
+    after = sample(None)
+    return after.idle_s - before.idle_s >= FREE_SHARE * (after.total_s - before.total_s)
 
 
 class CpuWatch:

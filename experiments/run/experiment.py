@@ -46,7 +46,8 @@ class Experiment:
 
     plans: one for each repeat. keep: takes the result document and its runs, returns where they are kept.
     record: gets the progress; default: the controller of this fabric. recorder: records the first repeat of the
-    first scheme packet by packet; None: nothing is captured.
+    first scheme packet by packet; None: nothing is captured. again: whether a run is done once more, with the
+    same flows, for that to count.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Experiment:
         keep: Keep,
         record: Record | None = None,
         recorder: LabRecorder | None = None,
+        again: Callable[[Run], bool] = lambda run: False,
     ) -> None:
         self._spec = spec
         self._plans = plans
@@ -66,6 +68,7 @@ class Experiment:
         self._client: ControllerClient = deployment.client
         self._record: Record = record if record is not None else OwnRecord(deployment.client)
         self._recorder = recorder
+        self._again = again
         self._steps = steps
         self._runs: list[Run] = []
         self._quiet_since = time.monotonic() - spec.pause_s
@@ -90,7 +93,7 @@ class Experiment:
                             self._runs.append(kept[choice.label, repeat])
                             self._steps.skip_run()
                             continue
-                        run, epoch = self._whole(traffic, choice, repeat, plan)
+                        run, epoch = self._measured(traffic, choice, repeat, plan)
                         body = run_body(run, spec.seed, epoch)
                         self._runs.append(replace(run, run_id=self._add(run, body)))
             self._steps.stage("computing intervals")
@@ -135,6 +138,20 @@ class Experiment:
                 raise
         return self._record.add(run, body)  # the same run twice is kept once
 
+    def _measured(self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan) -> tuple[Run, float]:
+        """Return one run, and its start in Unix seconds. It is done anew once, where *again* asks for it and it
+        was not recorded."""
+        run, epoch = self._whole(traffic, choice, repeat, plan)
+        if self._recorder_of(choice, repeat) is not None or not self._again(run):
+            return run, epoch
+        limited = int(run.cpu_limited)
+        self._steps.repeat_run()
+        run, epoch = self._whole(traffic, choice, repeat, plan)
+        return replace(run, limited_before=limited), epoch
+
+    def _recorder_of(self, choice: SchemeChoice, repeat: int) -> LabRecorder | None:
+        return self._recorder if repeat == 0 and choice == self._spec.schemes[0] else None
+
     def _whole(self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan) -> tuple[Run, float]:
         """Return one run, and its start in Unix seconds. It is done anew if a part of the lab ends meanwhile; the
         last time it counts all the same."""
@@ -173,7 +190,7 @@ class Experiment:
 
         deadline = plan.window_s[1] + spec.timeout_s
         wall_offset = time.time() - time.monotonic()
-        recorder = self._recorder if repeat == 0 and choice == spec.schemes[0] else None
+        recorder = self._recorder_of(choice, repeat)
         with ExitStack() as stack:
             capture = None if recorder is None else stack.enter_context(recorder.of(self._deployment.lab))
             on_start = (lambda epoch: None) if capture is None else capture.begin

@@ -34,7 +34,8 @@ class RunOptions:
 
     results: directory below which a result gets one of its own. database: SQLAlchemy URL; None: the file capstan.db in
     `results`. path_policy, on_restart, queue, controller_options: as `Deployment` takes them. on_up: called when the
-    fabric forwards; on_result: with the fabric still up. recorder: as `Experiment` takes it; not of a sweep.
+    fabric forwards; on_result: with the fabric still up. recorder, again: as `Experiment` takes them; a
+    sweep is not recorded.
     """
 
     results: Path
@@ -42,6 +43,7 @@ class RunOptions:
     path_policy: Path | None = None
     queue: bool = False
     recorder: LabRecorder | None = None
+    again: Callable[[Run], bool] = lambda run: False
     controller_options: Sequence[str] = ()
     on_progress: OnProgress = lambda progress: None
     on_up: Callable[[Deployment], None] = lambda deployment: None
@@ -65,7 +67,15 @@ def run_experiment(spec: Spec, text: str, options: RunOptions) -> Result:
 
     with _deployment(spec, options, steps) as deployment:
         options.on_up(deployment)
-        result = Experiment(spec, deployment, steps, steps.plans[0], keep, recorder=options.recorder).run()
+        result = Experiment(
+            spec,
+            deployment,
+            steps,
+            steps.plans[0],
+            keep,
+            recorder=options.recorder,
+            again=options.again,
+        ).run()
         steps.stage("drawing")
         draw_comparison(result.document, result.directory)
         options.on_result(result, deployment)
@@ -95,7 +105,12 @@ def run_sweep(spec: Spec, text: str, options: RunOptions) -> SweepResult:
                 deployment.take(point.spec)
                 steps.begin_point(words(spec.sweep, point.at))
                 done[index] = Experiment(
-                    point.spec, deployment, steps, next(plans), _keep_in(place, point)
+                    point.spec,
+                    deployment,
+                    steps,
+                    next(plans),
+                    _keep_in(place, point),
+                    again=options.again,
                 ).run()
             steps.begin_point("")
             if len(done) == len(grid):

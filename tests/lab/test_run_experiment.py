@@ -6,6 +6,8 @@ import csv
 import json
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -267,6 +269,40 @@ def test_a_run_in_which_a_part_dies_is_repeated_with_the_same_flows(tmp_path: Pa
     assert run["finished"] == 40
     assert run["plan"] == one_scheme(40).plan(0).digest()
     assert any("ecmp's run 1 was repeated once with the same flows" in line for line in document["notices"])
+
+
+def test_a_limited_run_is_done_again_and_the_second_counts(tmp_path: Path) -> None:
+    loops = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        for _ in range(2 * len(os.sched_getaffinity(0)))
+    ]
+    seen: list[int] = []
+
+    def watch(progress: RunProgress) -> None:
+        if progress.run:
+            if seen and progress.finished < seen[-1]:
+                end(loops)
+            seen.append(progress.finished)
+
+    try:
+        result = run_experiment(
+            one_scheme(40), TEXT, RunOptions(tmp_path, on_progress=watch, again=lambda run: run.cpu_limited)
+        )
+    finally:
+        end(loops)
+    (run,) = result.document["runs"]
+    assert (run["limited_before"], run["repeated"]) == (1, 0)
+    assert run["finished"] == 40
+    assert run["plan"] == one_scheme(40).plan(0).digest()
+    assert sum(later < earlier for earlier, later in pairwise(seen)) == 1, "there were two"
+    assert any("measured again" in line for line in result.document["notices"])
+
+
+def end(loops: list[subprocess.Popen[bytes]]) -> None:
+    while loops:
+        loop = loops.pop()
+        loop.kill()
+        loop.wait()
 
 
 def test_a_run_that_is_disturbed_each_time_counts_with_its_mark(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def whole_run(plan: Plan) -> Run:
         run_id=1,
         disturbed=({"at_s": 1.0, "part": "agent h1", "how": "signal 9", "after_s": 0.4},),
         repeated=2,
+        limited_before=1,
         drops={"leaf to spine": 3},
         admitted=Admissions(3, 1, 4, 250.0, None),
     )

@@ -1,6 +1,9 @@
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +25,7 @@ from experiments.results.document import (
 )
 from experiments.results.outcome import FlowOutcome, OutcomeError, join
 from experiments.results.tables import tables
-from experiments.run.cpu import CpuWatch, parse_pressure, parse_stat
+from experiments.run.cpu import CpuWatch, is_free, parse_pressure, parse_stat
 from experiments.spec.check import find_spec, load
 from experiments.spec.spec import Comparison, Spec
 from protocol.control import FlowEntry
@@ -158,6 +161,17 @@ def test_one_limited_run_marks_its_scheme_and_the_whole() -> None:
     assert "CPU LIMITED" in text
     assert "rps*" in text
     assert "caps*" not in text
+
+
+def test_a_run_that_was_limited_before_says_so() -> None:
+    spec = spec_small()
+    runs = runs_of(spec)
+    runs[1] = replace(runs[1], limited_before=1)
+    result = document(spec, runs)
+    assert [run["limited_before"] for run in result["runs"][:3]] == [0, 1, 0]
+    assert [notice for notice in result["notices"] if "measured again" in notice] == [
+        f"{runs[1].label}'s run 1 was measured again with the same flows: the processor had limited it"
+    ]
 
 
 def test_a_disturbed_run_marks_its_scheme_and_the_whole_and_judges_no_claim() -> None:
@@ -330,3 +344,13 @@ def test_the_watch_sees_this_machine() -> None:
 
 def test_outcome_fields_are_those_that_tables_of_flows_name() -> None:
     assert list(FlowOutcome.__dataclass_fields__)[-1] == "paths"
+
+
+def test_a_machine_on_which_others_compute_is_not_free() -> None:
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in os.sched_getaffinity(0)]
+    try:
+        assert not is_free()
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()

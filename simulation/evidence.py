@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from experiments.results.claims import compared, find, find_across
 from experiments.results.statistics import FLOWS_FOR_P99
+from experiments.results.sweep_results import sweep_notices
 from experiments.spec.fitting import SIZED_FOR, FitError, fit
 from experiments.spec.load import REFERENCE
 from experiments.spec.spec import Claim, Spec, spec_to_dict
@@ -175,8 +176,10 @@ def _on_switches(row: Row, spec: Spec, document: Mapping[str, Any] | None) -> Ro
 
 
 def _sizing(document: Mapping[str, Any] | None) -> str:
-    """Return `links at 0.27 of their rates`, of a run that was made to fit its machine; else nothing."""
-    for notice in () if document is None else document["notices"]:
+    """Return `links at 0.27 of their rates`, of a run or sweep that was made to fit its machine; else nothing."""
+    if document is None:
+        return ""
+    for notice in sweep_notices(document) if "points" in document else document["notices"]:
         if notice.startswith(SIZED_FOR):
             return str(notice.partition(": ")[2].partition(", times")[0])
     return ""

@@ -276,5 +276,9 @@ def sweep_notes(document: Document) -> list[str]:
                 f"    {point['words']}: {found(finding)}"
                 for point, finding in zip(document["points"], claim["ours"], strict=True)
             ]
-    notices = dict.fromkeys(notice for point in document["points"] for notice in point["notices"])
-    return lines + [f"Note: {notice}" for notice in notices]
+    return lines + [f"Note: {notice}" for notice in sweep_notices(document)]
+
+
+def sweep_notices(document: Mapping[str, Any]) -> list[str]:
+    """Return what a sweep's document says for people of its points, each sentence once."""
+    return list(dict.fromkeys(notice for point in document["points"] for notice in point["notices"]))

@@ -160,6 +160,26 @@ def test_runs_on_switches_stand_beside_simulated_ones_and_simulations_do_not(tmp
     assert newest_run(tmp_path, "demo") is None
 
 
+def test_a_sweep_on_switches_stands_beside_the_simulated_one(tmp_path: Path) -> None:
+    compare = {"measure": "short-mean", "scheme": "caps", "against": "ecmp", "at_most": 1}
+    ours = [at("seen", 0.4).finding, at("seen", 0.5).finding]
+    sized = ["sized for 2 cores: links at 0.5 of their rates, times 2 times as long"]
+    document = {
+        "name": "small",
+        "points": [{"words": words, "notices": sized} for words in ("load = 0.3", "load = 0.6")],
+        "claims": [{"text": "Sooner than ECMP", "compare": compare, "ours": ours}],
+    }
+    (tmp_path / "small-20260101-000000").mkdir()
+    (tmp_path / "small-20260101-000000" / "result.json").write_text(json.dumps(document), encoding="utf-8")
+    spec = load_spec("small", ("ecmp", "caps")).spec
+    (row,) = with_switches([Row("caps", "small", CLAIM, (at("open"),))], spec, tmp_path)
+    assert [(one.point, one.finding["ratio"]) for one in row.on_switches] == [
+        ("load = 0.3", 0.4),
+        ("load = 0.6", 0.5),
+    ]
+    assert row.lab == "links at 0.5 of their rates"
+
+
 def test_notes_are_read_strictly(tmp_path: Path) -> None:
     assert read_notes().elsewhere
     wrong = tmp_path / "notes.json"

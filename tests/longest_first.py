@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Final
 
 SECONDS: Final = {
+    "test_held_lab.py": 140,
     "test_schemes_on_switches.py": 120,
     "test_experiments.py": 118,
     "test_classroom_on_switches.py": 97,
@@ -15,7 +16,6 @@ SECONDS: Final = {
     "test_cli_run.py": 76,
     "test_engine.py": 75,
     "test_lab_cleanup.py": 71,
-    "test_held_lab.py": 67,
     "test_coding_policies.py": 65,
     "test_notebooks.py": 65,
     "test_dashboard.py": 65,

@@ -52,10 +52,11 @@ def run_in_lab(
     """
     spec = chosen.spec
     printed = False
-    carried = chosen.load.verdict(own_cores().effective) == "carries"
+    cores = own_cores()
+    carried = chosen.load.verdict(cores.effective) == "carries"
 
     def up(deployment: Deployment) -> None:
-        deployment.lab.notices += notice(chosen, own_cores().effective)
+        deployment.lab.notices += notice(chosen, cores.effective)
         display.notices(deployment.lab.notices)
         if demo:
             print_page(deployment.client.url)
@@ -66,7 +67,7 @@ def run_in_lab(
             return
         from engine.held_lab import HeldQueue  # with what --help need not wait for
 
-        with HeldQueue(deployment, own_cores().workers(), print_attempt) as queue:
+        with HeldQueue(deployment, cores.workers(), print_attempt) as queue:
             if keep or queue.waiting():
                 _print(result, json_file)
                 printed = True

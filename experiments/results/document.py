@@ -21,7 +21,7 @@ from experiments.results.claims import findings
 from experiments.results.cpu_use import CpuUse
 from experiments.results.drops import Drops, all_drops
 from experiments.results.flow_kinds import add_kinds
-from experiments.results.notices import disturbance_notices, fabric_notices, types_notices
+from experiments.results.notices import disturbance_notices, fabric_notices, limited_notices, types_notices
 from experiments.results.on_share import mean_share, on_share
 from experiments.results.outcome import FlowOutcome
 from experiments.results.path_use import paths_of
@@ -187,10 +187,9 @@ def result_document(
                 for notice in disturbance_notices(run.label, run.repeat, run.disturbed, run.repeated)
             ),
             *(
-                f"{run.label}'s run {run.repeat + 1} was measured again with the same flows: "
-                "the processor had limited it"
+                notice
                 for run in runs
-                if run.limited_before
+                for notice in limited_notices(run.label, run.repeat, run.limited_before)
             ),
             *(
                 notice

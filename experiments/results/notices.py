@@ -37,6 +37,15 @@ def fabric_notices(label: str, repeat: int, changes: Sequence[Mapping[str, Any]]
     ]
 
 
+def limited_notices(label: str, repeat: int, limited_before: int) -> list[str]:
+    """Return a sentence for people on a run that was done again since the processor had limited it, or none."""
+    if not limited_before:
+        return []
+    return [
+        f"{label}'s run {repeat + 1} was measured again with the same flows: the processor had limited it"
+    ]
+
+
 def disturbance_notices(
     label: str, repeat: int, disturbed: tuple[Mapping[str, Any], ...], repeated: int
 ) -> list[str]:

@@ -40,8 +40,8 @@ def transfer(pair: AgentPair, port: int) -> None:
     )
     assert receiver.stdout is not None
     assert "listening" in receiver.stdout.readline()
-    told = pair.run(0, [sys.executable, "-c", SEND, OVERLAY[1], str(port), str(TRANSFER_BYTES), "0"], 120.0)
-    assert told.split()[-2:] == receiver.communicate(timeout=PATIENCE_S)[0].split()[-2:]
+    sent = pair.run(0, [sys.executable, "-c", SEND, OVERLAY[1], str(port), str(TRANSFER_BYTES), "0"], 120.0)
+    assert sent.split()[-2:] == receiver.communicate(timeout=PATIENCE_S)[0].split()[-2:]
 
 
 def test_every_code_rebuilds_what_gets_lost_between_agents(tmp_path: Path) -> None:

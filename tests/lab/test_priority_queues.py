@@ -89,12 +89,12 @@ def transferred(lab: QueueLab, source: str, target: str, address: str, size: int
 
     sink = program(target, overlay_transfer.RECEIVE, 5203)
     sender = program(source, overlay_transfer.SEND, address, 5203, size, 0)
-    told, heard = (
+    sent, received = (
         sender.communicate(timeout=PATIENCE_S)[0].split(),
         sink.communicate(timeout=PATIENCE_S)[0].split(),
     )
-    assert told == heard
-    return int(heard[-1])
+    assert sent == received
+    return int(received[-1])
 
 
 def test_every_port_has_what_the_scheme_asks_for(lab: QueueLab) -> None:

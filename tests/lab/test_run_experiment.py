@@ -6,8 +6,6 @@ import csv
 import json
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +23,7 @@ from experiments.run.runner import RunOptions, run_experiment, run_sweep
 from experiments.run.traffic import Traffic, TrafficError
 from experiments.spec.check import load
 from experiments.spec.spec import Axis, Spec
+from tests.busy_loops import busy_loops
 from tests.lab.lab_processes import pid_of
 
 TEXT = """\
@@ -272,37 +271,24 @@ def test_a_run_in_which_a_part_dies_is_repeated_with_the_same_flows(tmp_path: Pa
 
 
 def test_a_limited_run_is_done_again_and_the_second_counts(tmp_path: Path) -> None:
-    loops = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"])
-        for _ in range(2 * len(os.sched_getaffinity(0)))
-    ]
     seen: list[int] = []
+    with busy_loops(a_core=2) as end:
 
-    def watch(progress: RunProgress) -> None:
-        if progress.run:
-            if seen and progress.finished < seen[-1]:
-                end(loops)
-            seen.append(progress.finished)
+        def watch(progress: RunProgress) -> None:
+            if progress.run:
+                if seen and progress.finished < seen[-1]:
+                    end()
+                seen.append(progress.finished)
 
-    try:
         result = run_experiment(
             one_scheme(40), TEXT, RunOptions(tmp_path, on_progress=watch, again=lambda run: run.cpu_limited)
         )
-    finally:
-        end(loops)
     (run,) = result.document["runs"]
     assert (run["limited_before"], run["repeated"]) == (1, 0)
     assert run["finished"] == 40
     assert run["plan"] == one_scheme(40).plan(0).digest()
     assert sum(later < earlier for earlier, later in pairwise(seen)) == 1, "there were two"
     assert any("measured again" in line for line in result.document["notices"])
-
-
-def end(loops: list[subprocess.Popen[bytes]]) -> None:
-    while loops:
-        loop = loops.pop()
-        loop.kill()
-        loop.wait()
 
 
 def test_a_run_that_is_disturbed_each_time_counts_with_its_mark(tmp_path: Path) -> None:

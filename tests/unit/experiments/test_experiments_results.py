@@ -1,9 +1,6 @@
 import csv
 import io
 import json
-import os
-import subprocess
-import sys
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +26,7 @@ from experiments.run.cpu import CpuWatch, is_free, parse_pressure, parse_stat
 from experiments.spec.check import find_spec, load
 from experiments.spec.spec import Comparison, Spec
 from protocol.control import FlowEntry
+from tests.busy_loops import busy_loops
 from workloads.plan import Plan
 from workloads.records import ReceivedFlow, SentFlow
 
@@ -347,10 +345,5 @@ def test_outcome_fields_are_those_that_tables_of_flows_name() -> None:
 
 
 def test_a_machine_on_which_others_compute_is_not_free() -> None:
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in os.sched_getaffinity(0)]
-    try:
+    with busy_loops():
         assert not is_free()
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()

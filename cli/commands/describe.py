@@ -51,7 +51,8 @@ def schemes_command(json_file: str | None) -> None:
         if scheme.replication is not None:
             results.print(f"  {'replicas':<12}{_REPLICAS[scheme.replication]}", soft_wrap=True)
         for paper in scheme.papers:
-            results.print(f"  {'paper':<12}{paper.title}, {paper.venue} {paper.year}", soft_wrap=True)
+            doi = f", doi:{paper.doi}" if paper.doi else ""
+            results.print(f"  {'paper':<12}{paper.title}, {paper.venue} {paper.year}{doi}", soft_wrap=True)
     results.print(
         "\nEach is a file in controller/schemes/; the path of your own file goes wherever a name goes."
     )

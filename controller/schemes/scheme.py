@@ -33,13 +33,16 @@ Positive = Annotated[float, Meta(gt=0)]
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """Where a scheme is published. ``section``: of the paper, where it is not all of it."""
+    """Where a scheme is published. ``section``: which part of the paper, in words ("section 3", "Eq. 1-5"); "" if all
+    of it. ``authors``, ``doi``: "" if not known.
+    """
 
     title: str
-    authors: str
     venue: str
     year: int
+    authors: str = ""
     section: str = ""
+    doi: str = ""
 
 
 @dataclass(frozen=True, slots=True)

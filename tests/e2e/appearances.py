@@ -20,6 +20,18 @@ SIZES: Final = ((1280, 800), (1920, 1080))
 _SHOWN: Final = """name => document.documentElement.dataset.appearance === name &&
   document.getAnimations().every(animation => !(animation instanceof CSSTransition))"""
 """Colours fade from one appearance into the next."""
+_CHARTS_IN_OTHER_COLOURS: Final = """() => {
+  const rule = getComputedStyle(document.documentElement).getPropertyValue("--rule").trim();
+  const channels = [1, 3, 5].map(at => parseInt(rule.slice(at, at + 2), 16));
+  return [...document.querySelectorAll(".uplot")].filter(chart => {
+    const canvas = chart.querySelector("canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let pixels = 0;
+    for (let at = 0; at < data.length; at += 4) pixels += channels.every((value, of) => data[at + of] === value);
+    return pixels < 100;
+  }).map(chart => chart.closest("figure").textContent);
+}"""
+"""Each appearance has its own colour for the lines behind a chart."""
 
 
 class Photographer:
@@ -46,10 +58,11 @@ class Photographer:
 
 
 def each_appearance(page: Page) -> Iterator[str]:
-    """Show the page that is open in each appearance in turn, and yield that."""
+    """Show the page that is open in each appearance in turn, hold that its charts have changed, too, and yield that."""
     for appearance in APPEARANCES:
         page.get_by_role("radiogroup", name="Appearance").get_by_text(appearance.capitalize()).click()
         page.wait_for_function(_SHOWN, arg=appearance)
+        assert page.evaluate(_CHARTS_IN_OTHER_COLOURS) == [], appearance
         yield appearance
 
 

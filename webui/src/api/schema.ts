@@ -1761,13 +1761,17 @@ export interface components {
             /** @enum {unknown} */
             rule: "timer" | "paths";
         };
-        /** @description Where a scheme is published. ``section``: of the paper, where it is not all of it. */
+        /**
+         * @description Where a scheme is published. ``section``: which part of the paper, in words ("section 3", "Eq. 1-5"); "" if all
+         *     of it. ``authors``, ``doi``: "" if not known.
+         */
         Paper: {
             title: string;
-            authors: string;
             venue: string;
             year: number;
+            authors: string;
             section: string;
+            doi: string;
         };
         /** @description When a leaf is ON: from the first short packet until a sampling time passes without one. */
         ModeRule: {

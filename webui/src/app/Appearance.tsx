@@ -1,5 +1,5 @@
 import { type CSSVariablesResolver, createTheme, MantineProvider } from "@mantine/core";
-import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
+import { createContext, type ReactNode, useContext, useMemo, useState } from "react";
 
 /** Light or dark, or light and large for a room. Chosen here and remembered; public/theme.js sets it before the first paint. */
 export const APPEARANCES = ["light", "dark", "projector"] as const;
@@ -106,13 +106,16 @@ const variables: CSSVariablesResolver = () => ({
   },
 });
 
+/** Set what colours depend on, as public/theme.js does: before drawings read them, which they do ahead of effects here. */
+function show(name: AppearanceName): void {
+  document.documentElement.dataset["appearance"] = name;
+  document.documentElement.dataset["mantineColorScheme"] = name === "dark" ? "dark" : "light";
+}
+
 export function Appearance({ children }: { children: ReactNode }) {
   const [name, setName] = useState<AppearanceName>(
     () => (document.documentElement.dataset["appearance"] as AppearanceName | undefined) ?? "light",
   );
-  useEffect(() => {
-    document.documentElement.dataset["appearance"] = name;
-  }, [name]);
   const scale = name === "projector" ? PROJECTOR_SCALE : 1;
   const choice = useMemo(
     () => ({
@@ -124,6 +127,7 @@ export function Appearance({ children }: { children: ReactNode }) {
         } catch {
           // not remembered, then
         }
+        show(chosen);
         setName(chosen);
       },
     }),

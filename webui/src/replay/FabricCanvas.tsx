@@ -1,5 +1,6 @@
 import { Paper } from "@mantine/core";
-import { useEffect, useMemo, useRef, useSyncExternalStore } from "react";
+import { useEffect, useMemo, useRef } from "react";
+import { useAppearance } from "../app/Appearance";
 import { useHeight } from "../parts/useHeight";
 import { useWidth } from "../parts/useWidth";
 import { draw } from "./draw";
@@ -28,10 +29,7 @@ export function FabricCanvas({
   const height = useHeight(LEAST, MOST, AROUND);
   const canvas = useRef<HTMLCanvasElement>(null);
   const where = useMemo(() => places(trace), [trace]);
-  const appearance = useSyncExternalStore(
-    onAppearanceChange,
-    () => document.documentElement.dataset["appearance"],
-  );
+  const { name: appearance } = useAppearance();
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!context) return;
@@ -54,10 +52,4 @@ export function FabricCanvas({
       />
     </Paper>
   );
-}
-
-function onAppearanceChange(listener: () => void): () => void {
-  const observer = new MutationObserver(listener);
-  observer.observe(document.documentElement, { attributeFilter: ["data-appearance"] });
-  return () => observer.disconnect();
 }

@@ -31,9 +31,16 @@ export function SchemeView({ scheme }: { scheme: Scheme }) {
                 {paper.title}
               </Text>{" "}
               <Text span c="dimmed">
-                {paper.authors}; {paper.venue}, {paper.year}
-                {paper.section && `, section ${paper.section}`}
+                {paper.authors && `${paper.authors}; `}
+                {paper.venue}, {paper.year}
+                {paper.section && `, ${paper.section}`}
               </Text>
+              {paper.doi && (
+                <>
+                  {" "}
+                  <Anchor href={`https://doi.org/${paper.doi}`}>doi:{paper.doi}</Anchor>
+                </>
+              )}
             </List.Item>
           ))}
         </List>

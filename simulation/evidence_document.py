@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -24,6 +25,16 @@ from simulation.evidence_notes import Notes
 _EARLIER: Final = " are of an earlier run, with the presets' own repeats."
 _NOT_RUN: Final = "not run"
 _SIMULATED_ONLY: Final = "simulated only"
+_MEANINGS: Final[Mapping[str, str]] = {
+    "holds": "the whole interval is within what the paper says, at all points",
+    "in part": "it is at some points",
+    "not": "it is at none, and outside at some",
+    "open": "the intervals decide nothing",
+    "no figure": "too few flows for it, or the processors limited a run",
+    "not simulated": "the simulator cannot do it",
+    _SIMULATED_ONLY: "no lab on two cores can run it",
+    _NOT_RUN: "no run of it yet",
+}
 _NAMES: Final = re.compile(r"`([^`]+)`")
 
 
@@ -106,17 +117,15 @@ def markdown(
     lines = [
         "# Evidence: the papers' figures and ours",
         "",
-        f"Written by `./capstan evidence{' --quick' if quick else ''}`: every claim of every preset, simulated with "
-        "the preset's own settings and seed (what was scaled, the preset's description says; with more repeats where a "
-        f"scheme has fewer than {FLOWS_FOR_P99} flows, up to {MOST_REPEATS}), and what "
-        "`./capstan evidence --on-switches` (or `run`) found in a lab, at lower rates where two cores need that, "
-        "which stands behind it. Ours is the ratio of both schemes with its 95 % "
-        "interval, at every point of a sweep. *Holds*: the whole interval is within what the paper says, at all "
-        "points; *in part*: at some; *not*: at none, and outside at some; *open*: intervals decide nothing; *no "
-        "figure*: too few flows for it, or the processors limited a run; *simulated only*: no lab on two cores can run "
-        "it.",
+        f"Written by `./capstan evidence{' --quick' if quick else ''}`. A row is a claim of a paper: *in simulation* "
+        "with the preset's own settings and seed (its description says what was scaled), with more repeats where a "
+        f"scheme has fewer than {FLOWS_FOR_P99} flows, up to {MOST_REPEATS}; *on switches* what "
+        "`./capstan evidence --on-switches` (or `run`) found in a lab, at lower rates where two cores need that. "
+        "Each figure is the ratio of the two schemes with its 95 % interval, at every point of a sweep.",
         "",
-        _counts(entries),
+        *(f"- *{word}*: {meaning}" for word, meaning in _MEANINGS.items()),
+        "",
+        *_counts(entries),
     ]
     if earlier := sorted(earlier):
         lines += ["", f"Rows of {_listed(earlier)}{_EARLIER}"]
@@ -150,14 +159,21 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _counts(entries: Sequence[Entry]) -> str:
-    simulated = _counted([entry.word for entry in entries])
-    on_switches = _counted([_word(_lab_cell(entry)) for entry in entries])
-    return f"In simulation, of {len(entries)} claims: {simulated}. On switches: {on_switches}."
-
-
-def _counted(words: Sequence[str]) -> str:
-    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(sorted(words)))
+def _counts(entries: Sequence[Entry]) -> list[str]:
+    """Return a table of how many claims came to what."""
+    counted = {
+        "in simulation": Counter(entry.word for entry in entries),
+        "on switches": Counter(_word(_lab_cell(entry)) for entry in entries),
+    }
+    words = [word for word in _MEANINGS if any(of_words[word] for of_words in counted.values())]
+    return [
+        f"| of {len(entries)} claims | {' | '.join(words)} |",
+        f"|---|{'---|' * len(words)}",
+        *(
+            f"| {where} | {' | '.join(str(of_words[word]) for word in words)} |"
+            for where, of_words in counted.items()
+        ),
+    ]
 
 
 def _line(entry: Entry, notes: Notes) -> str:

@@ -151,7 +151,9 @@ def test_runs_on_switches_stand_beside_simulated_ones_and_simulations_do_not(tmp
     assert [one.finding["ratio"] for one in row.on_switches] == [0.4]
     text = markdown([Entry(row)], Notes(), quick=False)
     assert "| *holds*: 0.40 (links at 0.5 of their rates) |" in text
-    assert "On switches: 1 holds." in text
+    assert "| of 1 claims | holds | open |" in text
+    assert "| in simulation | 0 | 1 |" in text
+    assert "| on switches | 1 | 0 |" in text
     document = read_document(text)
     (kept,) = entries_of("small", (CLAIM,), None, document)
     assert markdown([kept], Notes(), quick=False) == text, "a document keeps what was found"
@@ -223,7 +225,8 @@ def test_rows_of_a_document_stay_as_they_are_where_nothing_is_simulated() -> Non
     renewed = markdown(entries, Notes(notes.elsewhere, (Reason("small", "after"),)), quick=False)
     assert "| *open*: 0.75 |  |" in renewed, "what holds needs no reason"
     assert "| *not*: 1.50 | *not run* | after |" in renewed
-    assert "of 2 claims: 1 holds, 1 not." in renewed
+    assert "| of 2 claims | holds | not | open | not run |" in renewed
+    assert "| in simulation | 1 | 1 | 0 | 0 |\n| on switches | 0 | 0 | 1 | 1 |" in renewed
     fresh = entries_of("small", claims, [Row("caps", "small", claims[2], (at("seen"),))], document)
     (row,) = read_document(markdown(fresh, notes, quick=False)).rows.values()
     assert row.word == "holds"

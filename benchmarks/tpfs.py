@@ -74,8 +74,8 @@ def measure(count: int) -> tuple[float, float]:
     return answer["seconds"], answer["megabytes"]
 
 
-def _one(count: int) -> dict[str, Any]:
-    """Measure one, in a process of its own."""
+def _measured(count: int) -> dict[str, Any]:
+    """Return what learning types from *count* records takes, in a process of its own."""
     import resource
     import time
 
@@ -111,4 +111,4 @@ def _one(count: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(_one(int(sys.argv[1]))))
+    print(json.dumps(_measured(int(sys.argv[1]))))

@@ -144,9 +144,9 @@ class LocalWorkers:
 
     def start(self, order: Order) -> Future[WorkerEnd]:
         """Start a worker as a process of this machine."""
-        return self._executor.submit(self._one, order)
+        return self._executor.submit(self._work, order)
 
-    def _one(self, order: Order) -> WorkerEnd:
+    def _work(self, order: Order) -> WorkerEnd:
         started: list[subprocess.Popen[bytes]] = []
 
         def keep(process: subprocess.Popen[bytes]) -> None:

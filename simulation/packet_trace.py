@@ -91,8 +91,8 @@ def _links(fabric: SimulatedFabric, links: Sequence[capstan_native.SimulatedLink
         ends[up], ends[down] = (lower, upper), (upper, lower)
     rooms = dict(fabric.rooms)
     return {
-        "from": [one for one, _ in ends],
-        "to": [other for _, other in ends],
+        "from": [sender for sender, _ in ends],
+        "to": [receiver for _, receiver in ends],
         "bps": [link["bps"] for link in links],
         "delay_ps": [link["delay_ps"] for link in links],
         "room_packets": [rooms.get(number, 0) for number in range(len(links))],

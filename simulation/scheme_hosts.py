@@ -68,11 +68,11 @@ def check_marks(spec: Spec, hosts: Sequence[SimulatedHosts]) -> None:
         SettingsError: it has none.
     """
     asked = spec.simulation
-    if asked.drop_unmarkable and not any(one.buffer.mark_from_packets for one in hosts):
+    if asked.drop_unmarkable and not any(setting.buffer.mark_from_packets for setting in hosts):
         raise SettingsError(
             "simulation.drop_unmarkable: no port marks, so nothing would be dropped: give simulation.mark_from_packets"
         )
-    if asked.tcp.mark_acknowledgements and not any(_marks_data(one.transport) for one in hosts):
+    if asked.tcp.mark_acknowledgements and not any(_marks_data(setting.transport) for setting in hosts):
         raise SettingsError(
             "simulation.tcp.mark_acknowledgements: no host's TCP reads marks: give congestion_control: dctcp"
         )

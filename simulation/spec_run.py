@@ -160,7 +160,7 @@ def _learn(
         for row, end_ps in enumerate(completed)
         if end_ps is not None and row not in known
     ]
-    known.update(one.row for one in ended)
+    known.update(flow.row for flow in ended)
     learnt = learning.learn(ended, now_s)
     if learnt is None:
         return
@@ -275,12 +275,15 @@ def _outcome(
     """Return what became of a flow: of one with a copy, times and paths are those of the one that was first."""
     planned, flows = plan.flows[row], columns.flows
     both = [row] if copy is None else [row, copy]
-    ended = [one for one in both if flows["completed_ps"][one] is not None]
+    ended = [connection for connection in both if flows["completed_ps"][connection] is not None]
     first = ended[0] if ended else row
-    others = [one for one in both if one != first]
+    others = [connection for connection in both if connection != first]
     record, completed = columns.counted(first), flows["completed_ps"][first]
     finished, endless = completed is not None, planned.size_bytes is None
-    acknowledged, resent = flows["acknowledged"][first], sum(flows["resent"][one] for one in both)
+    acknowledged, resent = (
+        flows["acknowledged"][first],
+        sum(flows["resent"][connection] for connection in both),
+    )
     return FlowOutcome(
         id=planned.id,
         source=planned.source,
@@ -298,7 +301,7 @@ def _outcome(
         window_s=0.0 if noted is None else plan.window_s[1] - plan.window_s[0],
         retransmissions=resent,
         bytes_retransmitted=resent * payload_bytes(setting.spec),
-        duplicates_reported=sum(flows["duplicates"][one] for one in both),
+        duplicates_reported=sum(flows["duplicates"][connection] for connection in both),
         reordering_events=0,
         out_of_order=flows["early"][first],
         rtt_ms=flows["round_trip_ps"][first] / 1e9,
@@ -309,7 +312,7 @@ def _outcome(
         lost=record["lost"],
         reordered=record["reordered"],
         release_timeouts=record["release_timeouts"],
-        copy_packets=sum(columns.counted(one)["packets"] for one in others),
+        copy_packets=sum(columns.counted(connection)["packets"] for connection in others),
         application=planned.application,
         port=planned.port or SINK_PORT,
         counted=planned.counted,

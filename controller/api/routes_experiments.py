@@ -108,7 +108,7 @@ class ExperimentRoutes:
             problems=(404,),
         ),
     )
-    def one(self, experiment: int) -> dict[str, Any]:
+    def read(self, experiment: int) -> dict[str, Any]:
         kept = self._store.experiment(experiment)
         submitted = kept["kind"] != "recorded"
         kept["progress"] = self._progress(experiment) if submitted and self._progress is not None else None

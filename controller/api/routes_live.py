@@ -106,7 +106,7 @@ class LiveRoutes:
         ),
     )
     def flow(self, flow: int) -> Any:
-        kept = self._running.live.flows.one(flow)
+        kept = self._running.live.flows.flow(flow)
         if kept is None:
             raise ProblemError(404, f"flow {flow} is not known, or no longer: see /api/v1/flows")
         flow_view, steps = kept

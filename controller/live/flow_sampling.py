@@ -36,7 +36,7 @@ class FlowSampler(Sampler):
         self._names_at = float("-inf")
         agents.active_flows.subscribe(lambda host, flows: self._answers.put((host, flows, time.time())))
 
-    def one(self, number: int) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
+    def flow(self, number: int) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
         """Return a flow and its timeline, empty for one of long ago; None if there is none of this number (any
         more)."""
         with self._lock:

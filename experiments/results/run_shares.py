@@ -120,11 +120,11 @@ def add_shares(
     for label, measures in found.items():
         schemes[label]["shares"] = {
             measure: {
-                "value": _over(sum(one.part for one in shares), sum(one.whole for one in shares)),
-                "per_repeat": [_over(one.part, one.whole) for one in shares],
+                "value": _over(sum(share.part for share in shares), sum(share.whole for share in shares)),
+                "per_repeat": [_over(share.part, share.whole) for share in shares],
             }
             for measure, shares in measures.items()
-            if any(one.whole for one in shares)
+            if any(share.whole for share in shares)
         }
     for entry in schemes.values():
         for other, against in entry["against"].items():

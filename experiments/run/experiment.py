@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -158,7 +158,7 @@ class Experiment:
         for repeated in range(MOST_REPEATS):
             watch = Watch(self._deployment, last=False)
             try:
-                run, epoch = self._one(traffic, choice, repeat, plan, watch)
+                run, epoch = self._attempt(traffic, choice, repeat, plan, watch)
                 return replace(run, repeated=repeated), epoch
             except (DisturbedError, ControllerError, DeploymentError, DrainError, OutcomeError):
                 self._deployment.wait_complete()
@@ -167,13 +167,13 @@ class Experiment:
             traffic.stop_flows()
             self._deployment.wait_whole()
             self._steps.repeat_run()
-        run, epoch = self._one(traffic, choice, repeat, plan, Watch(self._deployment, last=True))
+        run, epoch = self._attempt(traffic, choice, repeat, plan, Watch(self._deployment, last=True))
         return replace(run, repeated=MOST_REPEATS), epoch
 
-    def _one(
+    def _attempt(
         self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan, parts: Watch
     ) -> tuple[Run, float]:
-        """Make one attempt. Anything that is not whole raises: there is no half result."""
+        """Return the run, and its start in Unix seconds. Anything that is not whole raises: there is no half result."""
         spec = self._spec
         self._steps.begin_run(choice.label, plan)
         _, before = self._client.modes()
@@ -211,12 +211,7 @@ class Experiment:
         parts.settle()
         if parts.controller_lost:
             events, happened = [], []
-        if switched := [
-            event for event in happened if event["kind"] == "scheme-changed" and event["cursor"] > cursor
-        ]:
-            raise OutcomeError(
-                f"the fabric was switched to scheme {switched[0]['scheme']!r} during a run of {choice.label!r}"
-            )
+        refuse_switched(happened, cursor, choice.label)
         outcomes = join(plan, sent, received, [entry for host in entries.values() for entry in host])
         if not parts.disturbed:
             prove_agents_saw(outcomes)
@@ -249,6 +244,15 @@ def learns_types(scheme: Mapping[str, Any]) -> bool:
     """Return whether flows' priorities under a scheme follow from what was learnt of earlier ones."""
     priority = scheme.get("priority")
     return priority is not None and priority.get("prediction") is not None
+
+
+def refuse_switched(happened: Iterable[Mapping[str, Any]], cursor: int, label: str) -> None:
+    """Raise OutcomeError if the fabric was switched to another scheme after *cursor*, during a run of *label*."""
+    for event in happened:
+        if event["kind"] == "scheme-changed" and event["cursor"] > cursor:
+            raise OutcomeError(
+                f"the fabric was switched to scheme {event['scheme']!r} during a run of {label!r}"
+            )
 
 
 def prove_agents_saw(outcomes: tuple[FlowOutcome, ...]) -> None:

@@ -21,7 +21,7 @@ HEAD = "// Made from the API's OpenAPI document: .venv/bin/python -m tests.unit.
 def types_document(document: dict[str, Any]) -> dict[str, Any]:
     """Return *document* without its paths, but with schemas for answers that have none of their own name.
 
-    The answer of operation ``experiments_one`` is ``ExperimentsOneAnswer``.
+    The answer of operation ``experiments_read`` is ``ExperimentsReadAnswer``.
     """
     # JSON of any shape refers to itself, which TypeScript takes in no type alias.
     schemas = document["components"]["schemas"] | {"Anything": {}}

@@ -72,8 +72,8 @@ pub fn coalesce(packets: &[&[u8]]) -> Vec<Write> {
     items
         .into_iter()
         .map(|item| match item {
-            Item::Super(one) => one.write(packets),
-            Item::Write(one) => one,
+            Item::Super(packet) => packet.write(packets),
+            Item::Write(write) => write,
         })
         .collect()
 }

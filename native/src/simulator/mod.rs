@@ -170,18 +170,20 @@ impl Run {
     /// When, leaf, mode and cause.
     fn mode_changes(&self) -> Vec<(u64, u16, &'static str, &'static str)> {
         let simulation = self.held();
-        let of = simulation.events().0.iter().map(|one| {
-            let mode = if one.mode == Mode::On { "on" } else { "off" };
-            (one.at, one.leaf, mode, cause_name(one.cause))
+        let changes = simulation.events().0.iter().map(|change| {
+            let mode = if change.mode == Mode::On { "on" } else { "off" };
+            (change.at, change.leaf, mode, cause_name(change.cause))
         });
-        of.collect()
+        changes.collect()
     }
 
     /// When, stamps of low-latency and of throughput paths, and the share of the former that the loads ask for.
     fn splits(&self) -> Vec<(u64, Vec<u16>, Vec<u16>, f64)> {
         let simulation = self.held();
-        let of = simulation.events().1.iter();
-        of.map(|one| (one.at, one.low_latency.clone(), one.throughput.clone(), one.share)).collect()
+        let splits = simulation.events().1.iter();
+        splits
+            .map(|split| (split.at, split.low_latency.clone(), split.throughput.clone(), split.share))
+            .collect()
     }
 
     /// Row by row: as mappings, those of 100,000 flows together take 70 MB.

@@ -2118,7 +2118,7 @@ export interface components {
          *
          *     simulated: packet by packet (docs/simulator.md), not in a lab.
          */
-        ExperimentsOneAnswer: {
+        ExperimentsReadAnswer: {
             id: number;
             name: string;
             seed: number;
@@ -2502,7 +2502,7 @@ export type SpecsView = components['schemas']['SpecsView'];
 export type PresetView = components['schemas']['PresetView'];
 export type PresetClaim = components['schemas']['PresetClaim'];
 export type EngineSubmitAnswer = components['schemas']['EngineSubmitAnswer'];
-export type ExperimentsOneAnswer = components['schemas']['ExperimentsOneAnswer'];
+export type ExperimentsReadAnswer = components['schemas']['ExperimentsReadAnswer'];
 export type ExperimentsEndAnswer = components['schemas']['ExperimentsEndAnswer'];
 export type EngineCancelAnswer = components['schemas']['EngineCancelAnswer'];
 export type EngineEndAnswer = components['schemas']['EngineEndAnswer'];

@@ -1,8 +1,8 @@
 /** Experiments (docs/api.md), and what a result document holds (docs/experiments.md). */
 
-import type { ExperimentsOneAnswer, ProgressView } from "../api/schema";
+import type { ExperimentsReadAnswer, ProgressView } from "../api/schema";
 
-export type Experiment = Omit<ExperimentsOneAnswer, "progress" | "summary"> & {
+export type Experiment = Omit<ExperimentsReadAnswer, "progress" | "summary"> & {
   progress: ProgressView | null;
   /** A result document, or a sweep's. */
   summary: unknown;

@@ -129,11 +129,11 @@ impl Steering {
 
     /// Returns what the other agents of our leaf are to know of us; None: no policy shares anything.
     pub fn load(&mut self, now: Seconds) -> Option<Load> {
-        self.policies.iter_mut().filter_map(|one| one.load(now)).reduce(|mut all, one| {
-            for (stamp, count) in one.short_flows {
+        self.policies.iter_mut().filter_map(|policy| policy.load(now)).reduce(|mut all, load| {
+            for (stamp, count) in load.short_flows {
                 *all.short_flows.entry(stamp).or_default() += count;
             }
-            all.delays_s.extend(one.delays_s);
+            all.delays_s.extend(load.delays_s);
             all
         })
     }

@@ -245,8 +245,8 @@ impl Leaving<'_> {
                     let bytes = sources.packets.bytes;
                     self.push(Carried::Source(sources.packets), bytes, sources.position);
                 }
-                for one in repairs {
-                    let unit = &one.unit;
+                for repair in repairs {
+                    let unit = &repair.unit;
                     let shape = UnitShape { code: unit.code, k: unit.k, r: unit.r, seed: unit.seed };
                     let symbol = symbol(&unit.payloads, unit.symbol_bytes);
                     for index in 0..unit.r {

@@ -86,7 +86,7 @@ impl Settings {
         let mut made: Vec<PathSettings> = Vec::new();
         let (mut policies, mut serves) = (Vec::new(), [0; 4]);
         for (place, settings) in serves.iter_mut().zip(self.paths) {
-            let known = made.iter().position(|one| *one == settings);
+            let known = made.iter().position(|other| *other == settings);
             *place = known.unwrap_or(made.len());
             if known.is_none() {
                 made.push(settings);
@@ -238,8 +238,8 @@ impl Overlay {
 
     /// Take what agents counted of the flows that have lingered, or of all.
     fn settle(&mut self, now: Time, all: bool) {
-        while let Some(one) = self.lingering.front().filter(|one| all || one.until <= now) {
-            let &Lingering { row, from, to, .. } = one;
+        while let Some(flow) = self.lingering.front().filter(|flow| all || flow.until <= now) {
+            let &Lingering { row, from, to, .. } = flow;
             self.lingering.pop_front();
             self.end(row, from, to, now);
         }

@@ -18,6 +18,7 @@ from experiments.results.document import FORMAT, json_text, text_of
 from experiments.results.run_shares import SHARES
 from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.results.tables import (
+    congestion_words,
     interval_text,
     is_simulated,
     marks,
@@ -242,8 +243,8 @@ def sweep_notes(document: Document) -> list[str]:
     """Return what stands below the tables."""
     lines = [
         f"{len(document['points'])} points, {document['repeats']} runs of each of "
-        f"{len(document['points'][0]['schemes'])} schemes at each, seed {document['seed']}, congestion control "
-        f"{document['transport']['congestion_control']}; at each point every scheme got the same flows.",
+        f"{len(document['points'][0]['schemes'])} schemes at each, seed {document['seed']}"
+        f"{congestion_words(document)}; at each point every scheme got the same flows.",
     ]
     few = [
         point["words"]

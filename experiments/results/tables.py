@@ -227,13 +227,22 @@ def _share(share: float | None) -> str:
     return "-" if share is None else f"{share * 100:.0f}"
 
 
+def congestion_words(document: Document) -> str:
+    """Return what a result's notes say of congestion control after a comma; of simulated ones, a notice names all of
+    TCP's settings.
+    """
+    if is_simulated(document):
+        return ""
+    return f", congestion control {document['transport']['congestion_control']}"
+
+
 def notes(document: Document) -> list[str]:
     """Return lines below the tables: how to read them, what the papers claim, what to know of this fabric."""
     runs = len(document["runs"])
     lines = [
         f"{runs} runs: {document['repeats']} repeats of {len(document['schemes'])} schemes, seed "
-        f"{document['seed']}, congestion control {document['transport']['congestion_control']}, packet time "
-        f"{document['packet_time_ms']:.3g} ms; every scheme got the same flows.",
+        f"{document['seed']}{congestion_words(document)}, packet time {document['packet_time_ms']:.3g} ms; "
+        "every scheme got the same flows.",
         "Extra packets are repairs, and second copies of replicated flows.",
     ]
     if "flow_sizes" in document:  # results of before are shown, too

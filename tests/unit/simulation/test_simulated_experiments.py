@@ -19,6 +19,7 @@ from controller.store.finished_experiments import FinishedExperiment, FinishedRu
 from experiments.results.document import Run, json_text
 from experiments.results.report import read_result, write_report
 from experiments.results.run_record import run_body
+from experiments.results.tables import notes
 from experiments.spec.spec import Spec
 from experiments.spec.sweep import Axis
 from simulation.batch import Step, left_s, prepare, simulate
@@ -186,3 +187,11 @@ def test_a_report_of_a_simulation_says_so_and_how_to_repeat_it(tmp_path: Path) -
     assert "**Simulated, packet by packet" in text
     assert "./capstan simulate spec.yaml --seed 1" in text
     assert "idle" not in text
+
+
+def test_a_simulation_names_its_own_tcp_and_not_the_labs() -> None:
+    spec = replace(small(), simulation=replace(small().simulation, congestion_control="newreno"))
+    document, _ = simulate_document(spec)
+    text = "\n".join(notes(document))
+    assert "with newreno" in text
+    assert "cubic" not in text

@@ -566,7 +566,7 @@ export interface components {
              */
             congestion_control: ("bbr" | "cubic" | "reno") | null;
             /**
-             * @description linux: as the kernel comes; ns2: the simulated TCP of the papers (no RACK, no tail loss probe, three duplicate ACKs are a loss)
+             * @description linux: as the kernel comes; ns2: near the papers' simulated TCP: no RACK, no tail loss probe, three duplicate ACKs are a loss (on switches with SACK, and reductions for late packets are undone)
              * @default linux
              * @enum {unknown}
              */

@@ -121,7 +121,8 @@ def markdown(
         "with the preset's own settings and seed (its description says what was scaled), with more repeats where a "
         f"scheme has fewer than {FLOWS_FOR_P99} flows, up to {MOST_REPEATS}; *on switches* what "
         "`./capstan evidence --on-switches` (or `run`) found in a lab, at lower rates where two cores need that. "
-        "Each figure is the ratio of the two schemes with its 95 % interval, at every point of a sweep.",
+        "Each figure is the ratio of the two schemes with its 95 % interval, at every point of a sweep. Profile `ns2` "
+        "is ns-2's NewReno in simulation, on switches Linux's Reno without RACK ([TCP](simulator.md#tcp)).",
         "",
         *(f"- *{word}*: {meaning}" for word, meaning in _MEANINGS.items()),
         "",

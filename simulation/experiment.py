@@ -22,6 +22,7 @@ from simulation.fabrics import SettingsError
 from simulation.own_paths import MakePathPolicy
 from simulation.packet_trace import Recorder
 from simulation.scheme_hosts import SimulatedHosts
+from simulation.spec_fabric import SWITCH_PS
 from simulation.spec_run import payload_bytes
 
 
@@ -203,12 +204,12 @@ def _notices(case: Case) -> list[str]:
         f"Simulated, packet by packet: TCP profile {profile} with {tcp.control}, initial window "
         f"{tcp.initial_window}, time-outs from {tcp.least_timeout_us / 1000:g} ms, losses by "
         f"{'time (RACK)' if tcp.rack else 'duplicates'}, {'with' if tcp.sack else 'without'} SACK. "
-        "Hosts and switches take no time."
+        f"{'Hosts take no time.' if case.setting.fabric.shaped else 'Hosts and switches take no time.'}"
     ]
     if case.setting.fabric.shaped:
         found.append(
             "Links are shapers, as the lab's: a packet is at the far end as soon as it may be sent, and the next one "
-            "waits for as long as its bits take."
+            f"waits for as long as its bits take; a switch takes {SWITCH_PS / 10**6:g} us for each."
         )
     if case.mark_from:
         others = ", and drop there what cannot be marked" if case.spec.simulation.drop_unmarkable else ""

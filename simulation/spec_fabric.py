@@ -8,12 +8,16 @@ from typing import Any, Final
 
 import capstan_native
 
+from experiments.spec.load import REFERENCE
 from simulation.fabrics import SettingsError
 from topologies.fabric_spec import FabricSpec
 from topologies.links import Link, burst_bytes
 
 _PS_PER_MS: Final = 10**9
 _BITS_PER_MBIT: Final = 10**6
+SWITCH_PS: Final = round(REFERENCE.hop_us * 10**6)
+"""What a packet takes at a switch of the lab. Without it a lone one would cross all shapers in no time, and the least
+round trip, which RACK's patience is a part of, would be 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,8 @@ class SimulatedFabric:
 
 
 def simulated_fabric(fabric: FabricSpec, shaped: bool = False) -> SimulatedFabric:
-    """Return the fabric of a spec for the simulator. shaped: links are what the lab's are, shapers, instead of wires.
+    """Return the fabric of a spec for the simulator. shaped: links are what the lab's are, shapers behind switches that
+    take time, instead of wires.
 
     Raises:
         SettingsError: what it has none of: links without a rate, a fat tree with another number of hosts.
@@ -60,8 +65,9 @@ def simulated_fabric(fabric: FabricSpec, shaped: bool = False) -> SimulatedFabri
         link = fabric.overrides.get(name, common)
         rate = 0 if name in fabric.down else _bps(name, link)
         for number in pair:
-            if rate != _bps(name, common) or link.delay_ms:
-                changes.append((number, rate, round(link.delay_ms * _PS_PER_MS)))
+            delay_ps = round(link.delay_ms * _PS_PER_MS) + (SWITCH_PS if shaped else 0)
+            if rate != _bps(name, common) or delay_ps:
+                changes.append((number, rate, delay_ps))
             rooms.append((number, link.buffer_packets))
             if shaped and link.rate_mbps is not None:
                 bursts.append((number, burst_bytes(link.rate_mbps)))

@@ -20,7 +20,8 @@ class Tcp:
     reordering; needs sack. marks: packets may be marked instead of dropped (ECN). delayed_packets: an acknowledgement
     waits for so many packets in order, for at most delayed_us. opening: a packet goes to and fro before any data. undo:
     reductions for what was only late are undone, and duplicates make RACK more patient. hystart: growing round trips
-    end slow start. mark_acknowledgements: packets without data may be marked, too, as Linux's DCTCP has it.
+    and long trains of acknowledgements end slow start. prr: recoveries reduce the window in proportion to what arrives.
+    mark_acknowledgements: packets without data may be marked, too, as Linux's DCTCP has it.
     """
 
     control: Control = "newreno"
@@ -38,6 +39,7 @@ class Tcp:
     opening: bool = False
     undo: bool = False
     hystart: bool = False
+    prr: bool = False
     mark_acknowledgements: bool = False
 
     def to_native(self) -> dict[str, Any]:
@@ -59,6 +61,7 @@ class Tcp:
             "opening": self.opening,
             "undo": self.undo,
             "hystart": self.hystart,
+            "prr": self.prr,
             "mark_acknowledgements": self.mark_acknowledgements,
         }
 
@@ -66,7 +69,14 @@ class Tcp:
 PROFILES: Final[Mapping[Profile, Tcp]] = {
     "ns2": Tcp("newreno", initial_window=2, initial_timeout_us=3_000_000.0, sack=False),
     "linux": Tcp(
-        "cubic", rack=True, delayed_packets=2, delayed_us=40_000.0, opening=True, undo=True, hystart=True
+        "cubic",
+        rack=True,
+        delayed_packets=2,
+        delayed_us=40_000.0,
+        opening=True,
+        undo=True,
+        hystart=True,
+        prr=True,
     ),
     "datacenter": Tcp("dctcp", initial_timeout_us=1_000.0, least_timeout_us=1_000.0, rack=True, marks=True),
 }

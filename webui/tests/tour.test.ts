@@ -50,8 +50,11 @@ describe("the recordings show what the steps say", () => {
     for (const packets of sentUp) expect(Math.abs(packets - even)).toBeLessThan(3 * deviation);
     const { packets, behind } = order(all.rps, "long");
     expect(behind / packets).toBeGreaterThan(0.5);
-    expect(retransmitted(all.ecmp, "short") + retransmitted(all.ecmp, "long")).toBe(0);
-    expect(retransmitted(all.rps, "short") + retransmitted(all.rps, "long")).toBeGreaterThan(0);
+    // Nothing is late under ECMP: what TCP retransmits there was dropped.
+    const again = (trace: Trace): number => retransmitted(trace, "short") + retransmitted(trace, "long");
+    const drops = (trace: Trace): number => trace.hops.filter(({ dropped }) => dropped).length;
+    expect(again(all.ecmp)).toBeLessThanOrEqual(drops(all.ecmp));
+    expect(again(all.rps)).toBeGreaterThan(drops(all.rps));
   });
 
   it("only CAPS sends repairs, and short packets are rebuilt by them", () => {

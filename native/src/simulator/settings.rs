@@ -140,6 +140,7 @@ pub(super) struct TcpSettings {
     pub(super) opening: bool,
     pub(super) undo: bool,
     pub(super) hystart: bool,
+    pub(super) prr: bool,
     pub(super) mark_acknowledgements: bool,
 }
 
@@ -167,6 +168,7 @@ impl TcpSettings {
             opening: self.opening,
             undo: self.undo,
             hystart: self.hystart,
+            prr: self.prr,
             mark_acknowledgements: self.mark_acknowledgements,
         })
     }

@@ -65,6 +65,7 @@ pub fn tcp(control: Control, initial_window: u32) -> tcp::Settings {
         opening: false,
         undo: false,
         hystart: false,
+        prr: false,
         mark_acknowledgements: false,
     }
 }

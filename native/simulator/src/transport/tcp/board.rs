@@ -25,8 +25,13 @@ pub struct Board {
     again: u32,
     /// Duplicate acknowledgements, where nothing says what has arrived.
     duplicates: u32,
-    /// The latest to be sent of all that have arrived, and the end of what has.
+    /// When the answer came whose packets are looked at, the time that it echoes, and the least round trip before it.
+    now: Time,
+    stamp: Time,
+    least: Time,
+    /// The latest to be sent of all that have arrived, the round trip of the last that arrived, and the end of what has.
     latest: (Time, u32),
+    round_trip: Time,
     highest: u32,
     reordered: bool,
     /// No packet before it waits to be retransmitted.
@@ -58,9 +63,29 @@ impl Board {
         (self.len() + self.again).saturating_sub(self.arrived + self.lost + self.duplicates)
     }
 
+    /// Return how many packets are known to have arrived, of all that were sent.
+    pub fn delivered(&self) -> u32 {
+        self.first + self.arrived
+    }
+
+    /// Return how many retransmissions are in flight.
+    pub fn retransmitted(&self) -> u32 {
+        self.again
+    }
+
     /// Return how many packets have arrived beyond the first that is missing, as far as is known.
     pub fn beyond(&self) -> u32 {
         self.arrived + self.duplicates
+    }
+
+    /// Return the time from the last packet's sending, as far as is known, to its answer (RFC 8985, RACK.rtt).
+    pub fn round_trip(&self) -> Time {
+        self.round_trip
+    }
+
+    /// Begin to look at what an answer says that comes at `now` and echoes `stamp`; `least`: the least round trip so far.
+    pub fn begin_answer(&mut self, now: Time, stamp: Time, least: Time) {
+        (self.now, self.stamp, self.least) = (now, stamp, least);
     }
 
     /// Return whether a packet ever arrived after one that was sent later.
@@ -232,7 +257,14 @@ impl Board {
     fn came(&mut self, number: u32, at: Time, ever: bool) {
         self.reordered |= number < self.highest && !ever;
         self.highest = self.highest.max(number + 1);
-        self.latest = self.latest.max((at, number));
+        let round_trip = self.now.saturating_sub(at);
+        // Of what was sent twice, the original may have arrived. Its timestamp shows it where it fills a gap; elsewhere Linux takes
+        // it for the retransmission, unless that came sooner than anything can (tcp_rack_advance).
+        let original = number < self.first && self.stamp < at;
+        if !ever || (round_trip >= self.least && !original) {
+            self.round_trip = round_trip;
+            self.latest = self.latest.max((at, number));
+        }
     }
 }
 
@@ -262,5 +294,37 @@ mod tests {
             assert!((highest..board.end()).all(|number| !arrived(number)));
             assert_eq!(board.arrived as usize, (highest - board.first) as usize - holes.len());
         }
+    }
+
+    #[test]
+    fn an_original_that_comes_after_its_retransmission_is_known_by_its_timestamp_where_it_fills_a_gap() {
+        let retransmitted = || {
+            let mut board = Board::default();
+            (0..8).for_each(|number| assert_eq!(board.send(0), number));
+            board.begin_answer(20, 0, 10);
+            board.sack(Block { first: 4, end: 8 });
+            assert!(board.lose_overtaken(3));
+            (0..4).for_each(|number| assert_eq!(board.send_again(20), Some(number)));
+            assert_eq!((board.round_trip(), board.retransmitted()), (20, 4));
+            board
+        };
+        let after = |now, stamp, look: fn(&mut Board)| {
+            let mut board = retransmitted();
+            board.begin_answer(now, stamp, 10);
+            look(&mut board);
+            board.round_trip()
+        };
+        assert_eq!(
+            after(29, 0, |board| board.sack(Block { first: 2, end: 3 })),
+            20,
+            "sooner than anything can"
+        );
+        assert_eq!(
+            after(31, 0, |board| board.sack(Block { first: 2, end: 3 })),
+            11,
+            "taken for the retransmission"
+        );
+        assert_eq!(after(31, 0, |board| board.advance(1)), 20, "the original, by its timestamp");
+        assert_eq!(after(31, 20, |board| board.advance(1)), 11);
     }
 }

@@ -63,10 +63,11 @@ impl Window {
         self.threshold = self.size;
     }
 
-    /// Be as before a reduction that was not due, but no smaller than now.
-    pub fn restore(&mut self, before: Window) {
-        let size = self.size.max(before.size);
-        *self = Window { size, threshold: self.threshold.max(before.threshold), ..before };
+    /// Be as large as before a reduction that was not due, but no smaller than now. CUBIC grows from there as after a loss:
+    /// Linux restores the window and the threshold, and nothing else.
+    pub fn restore(&mut self, before: &Window) {
+        self.size = self.size.max(before.size);
+        self.threshold = self.threshold.max(before.threshold);
     }
 
     pub fn lost(&mut self) {

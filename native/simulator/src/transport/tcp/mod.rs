@@ -1,14 +1,15 @@
 //! TCP's sending end, in packets: windows by `control`, losses by `board`, time-outs by `round_trip`.
 //!
 //! What may be in flight is the window; what is in flight is counted (RFC 6675's pipe), with SACK by what is known of each
-//! packet, without it by duplicate acknowledgements. The handshake is before it (`opening`). There is no tail loss probe,
-//! and no proportional rate reduction: a window that is reduced stops sending until as much has left the network.
+//! packet, without it by duplicate acknowledgements. The handshake is before it (`opening`). There is no tail loss probe.
+//! Without proportional rate reduction a window that is reduced stops sending until as much has left the network.
 
 mod board;
 mod control;
 mod cubic;
 mod dctcp;
 mod hystart;
+mod prr;
 mod round_trip;
 
 use super::{Answer, Segment};
@@ -17,6 +18,7 @@ use crate::Error;
 use board::Board;
 use control::Window;
 use hystart::HyStart;
+use prr::Prr;
 use round_trip::RoundTrip;
 
 pub use control::Control;
@@ -45,8 +47,10 @@ pub struct Settings {
     pub opening: bool,
     /// Whether reductions for what was only late are undone, and duplicates make RACK more patient (RFC 8985, 6.2.4).
     pub undo: bool,
-    /// Whether growing round trips end slow start.
+    /// Whether growing round trips, and long trains of acknowledgements, end slow start.
     pub hystart: bool,
+    /// Whether recoveries reduce the window in proportion to what arrives.
+    pub prr: bool,
     /// Acknowledgements and a connection's beginning may be marked, too. Marks of these are not echoed.
     pub mark_acknowledgements: bool,
 }
@@ -104,9 +108,12 @@ pub struct Tcp {
     timeouts: u32,
     beyond: u32,
     hystart: HyStart,
-    /// The window before the last reduction for losses, until its recovery is over; and when anything was first retransmitted.
+    prr: Prr,
+    /// The window before the last reduction for losses, until that is undone; when anything was first retransmitted since,
+    /// and how many retransmissions no duplicate was reported for (None: nothing was retransmitted).
     before: Option<Window>,
     again_at: Time,
+    unreported: Option<u32>,
     /// RACK's patience in steps, recoveries for which it lasts, and until which packet duplicates count as one.
     patience: u32,
     recoveries: u32,
@@ -137,7 +144,9 @@ impl Tcp {
             timeouts: 0,
             beyond: 0,
             hystart: HyStart::default(),
+            prr: Prr::default(),
             before: None,
+            unreported: None,
             again_at: NEVER,
             patience: 1,
             recoveries: 0,
@@ -158,6 +167,8 @@ impl Tcp {
         if advanced == 0 && answer.missing < self.board.first() {
             return; // an old one that was overtaken
         }
+        let delivered = self.board.delivered();
+        self.board.begin_answer(now, answer.stamp, self.round_trip.least());
         if self.settings.sack {
             answer.blocks.iter().for_each(|block| self.board.sack(*block));
         } else if advanced == 0 {
@@ -168,14 +179,17 @@ impl Tcp {
             self.round_trip.measured(now.saturating_sub(answer.stamp));
             self.timeout_at = if self.board.is_empty() { NEVER } else { now + self.round_trip.timeout() };
         }
-        if self.settings.undo {
-            self.take_late(answer, advanced);
-        }
+        let put_off = self.settings.undo && self.take_late(answer, advanced);
         let before = self.state;
         self.leave_recovery(advanced);
-        let lost = self.find_losses(now);
+        let lost = !put_off && self.find_losses(now);
         if lost {
             self.enter_recovery();
+        }
+        let delivered = self.board.delivered() - delivered;
+        if self.state == State::Recovery && delivered > 0 {
+            let (in_flight, threshold) = (self.board.in_flight(), self.window.packets());
+            self.prr.delivered(delivered, in_flight, threshold, advanced > 0 && !lost);
         }
         self.take_mark(answer, advanced);
         let growing = before != State::Recovery && self.state != State::Recovery && !lost;
@@ -186,12 +200,7 @@ impl Tcp {
             let unacknowledged = (self.board.first(), self.board.end());
             if self.settings.hystart
                 && self.window.in_slow_start()
-                && self.hystart.ends(
-                    self.window.packets(),
-                    unacknowledged,
-                    self.round_trip.latest(),
-                    self.round_trip.least(),
-                )
+                && self.hystart.ends(now, self.window.packets(), unacknowledged, &self.round_trip)
             {
                 self.window.end_slow_start();
             }
@@ -200,19 +209,17 @@ impl Tcp {
 
     pub fn next(&mut self, now: Time) -> Option<Segment> {
         if std::mem::take(&mut self.urgent) {
-            if let Some(number) = self.board.send_again(now) {
-                self.again_at = self.again_at.min(now);
-                return Some(Segment { number, again: true });
+            if let Some(segment) = self.send_again(now) {
+                return Some(segment);
             }
         }
-        if self.board.in_flight() >= self.window.packets().min(self.settings.largest_window) {
+        let reducing = self.settings.prr && self.state == State::Recovery;
+        let window = if reducing { self.prr.window() } else { self.window.packets() };
+        if self.board.in_flight() >= window.min(self.settings.largest_window) {
             return None;
         }
-        let segment = match self.board.send_again(now) {
-            Some(number) => {
-                self.again_at = self.again_at.min(now);
-                Segment { number, again: true }
-            }
+        let segment = match self.send_again(now) {
+            Some(segment) => segment,
             None if self.board.end() < self.packets.min(self.limit)
                 && self.board.len() < self.settings.largest_window =>
             {
@@ -223,7 +230,15 @@ impl Tcp {
         if self.timeout_at == NEVER {
             self.timeout_at = now + self.round_trip.timeout();
         }
+        self.prr.sent();
         Some(segment)
+    }
+
+    fn send_again(&mut self, now: Time) -> Option<Segment> {
+        let number = self.board.send_again(now)?;
+        self.again_at = self.again_at.min(now);
+        self.unreported = Some(self.unreported.unwrap_or(0) + 1);
+        Some(Segment { number, again: true })
     }
 
     pub fn measured(&mut self, time: Time) {
@@ -240,14 +255,18 @@ impl Tcp {
 
     pub fn expired(&mut self, now: Time) {
         if self.reorder_at <= now && self.find_losses(now) {
+            let (before, in_flight) = (self.state, self.board.in_flight());
             self.enter_recovery();
+            if before != self.state {
+                self.prr.delivered(1, in_flight, self.window.packets(), false);
+            }
         }
         if self.timeout_at > now {
             return;
         }
         self.timeouts += 1;
-        if self.before.is_none() {
-            (self.before, self.again_at) = (Some(self.window.clone()), NEVER);
+        if self.state == State::Open {
+            self.remember();
         }
         // The threshold is reduced once for all time-outs of one packet (RFC 5681, equation 4).
         self.window.timed_out(self.state != State::TimedOut, self.board.in_flight());
@@ -267,33 +286,54 @@ impl Tcp {
         self.timeouts
     }
 
-    /// Undo the last reduction if what was retransmitted had only been late: its first sending has arrived (Eifel, RFC 3522).
-    /// Duplicates say so, too: they make RACK wait for a quarter of a round trip more.
-    fn take_late(&mut self, answer: &Answer, advanced: u32) {
-        if answer.repeated && self.board.first() >= self.counted {
-            self.counted = self.board.end();
-            (self.patience, self.recoveries) = ((self.patience + 1).min(MOST_PATIENCE), RECOVERIES);
+    /// Undo the last reduction once it shows that nothing was lost: an original has filled the gap (Eifel, RFC 3522) and no
+    /// retransmission is in flight, or each was reported as a duplicate (RFC 3708), which also makes RACK wait for a quarter
+    /// of a round trip more. Return true if retransmissions in flight put it off: nothing more is found lost meanwhile.
+    /// (Linux: tcp_try_undo_partial, tcp_try_undo_recovery, tcp_try_undo_dsack.)
+    fn take_late(&mut self, answer: &Answer, advanced: u32) -> bool {
+        if answer.repeated {
+            self.unreported = self.unreported.map(|number| number.saturating_sub(1));
+            if self.board.first() >= self.counted {
+                self.counted = self.board.end();
+                (self.patience, self.recoveries) = ((self.patience + 1).min(MOST_PATIENCE), RECOVERIES);
+            }
         }
-        if self.state == State::Open || advanced == 0 || answer.stamp >= self.again_at {
-            return;
+        let late = self.state != State::Open
+            && advanced > 0
+            && self.again_at != NEVER
+            && answer.stamp < self.again_at;
+        let partial = self.state == State::Recovery && self.board.first() < self.recover;
+        if late && partial && self.board.retransmitted() > 0 {
+            return true;
         }
-        if self.again_at == NEVER {
-            return;
+        if !late && self.unreported != Some(0) {
+            return false;
         }
         if let Some(before) = self.before.take() {
-            self.window.restore(before);
-            self.board.find_unsent();
+            self.window.restore(&before);
+            if late {
+                self.board.find_unsent();
+            }
             (self.state, self.recover) = (State::Open, self.board.first());
-            self.again_at = NEVER;
+            (self.again_at, self.unreported) = (NEVER, None);
         }
+        false
+    }
+
+    /// Remember the window that is about to be reduced for losses.
+    fn remember(&mut self) {
+        (self.before, self.again_at) = (Some(self.window.clone()), NEVER);
+        let in_flight = self.board.retransmitted();
+        self.unreported = (in_flight > 0).then_some(in_flight);
     }
 
     fn enter_recovery(&mut self) {
         if self.state == State::Open && self.board.first() >= self.recover {
             self.state = State::Recovery;
             self.recover = self.board.end();
-            self.urgent = true;
-            (self.before, self.again_at) = (Some(self.window.clone()), NEVER);
+            self.urgent = !self.settings.prr;
+            self.remember();
+            self.prr.begin(self.window.packets());
             self.window.lost();
         }
     }
@@ -304,7 +344,6 @@ impl Tcp {
         }
         if self.board.first() >= self.recover {
             self.state = State::Open;
-            self.before = None;
             self.recoveries = self.recoveries.saturating_sub(1);
             if self.recoveries == 0 {
                 self.patience = 1;
@@ -323,7 +362,7 @@ impl Tcp {
                 board.reordered() || (self.state != State::Recovery && board.beyond() < of.duplicates);
             let patience = self.round_trip.least() / 4 * Time::from(self.patience);
             let window = if forgiving { patience.min(self.round_trip.smoothed()) } else { 0 };
-            let (lost, next) = board.lose_late(now, self.round_trip.latest() + window);
+            let (lost, next) = board.lose_late(now, board.round_trip() + window);
             self.reorder_at = next;
             return lost;
         }

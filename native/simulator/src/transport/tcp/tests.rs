@@ -21,6 +21,7 @@ fn settings(sack: bool, rack: bool) -> Settings {
         opening: false,
         undo: false,
         hystart: false,
+        prr: false,
         mark_acknowledgements: false,
     }
 }
@@ -144,4 +145,45 @@ fn a_reduction_for_a_packet_that_was_lost_is_not_undone() {
     assert!(after_a_loss(&mut tcp).contains(&vec![0]));
     tcp.answered(3 * MILLISECOND, &answer(12, None, 2 * MILLISECOND));
     assert_eq!(sent(&mut tcp, 3 * MILLISECOND).len(), 5);
+}
+
+#[test]
+fn a_reduction_is_undone_once_no_retransmission_is_in_flight() {
+    let mut tcp = Tcp::new(Settings { undo: true, ..settings(true, false) }, 1000);
+    assert_eq!(sent(&mut tcp, 0).len(), 10);
+    tcp.answered(MILLISECOND, &answer(0, Some((2, 9)), 0));
+    assert_eq!(sent(&mut tcp, MILLISECOND)[..2], [0, 1]);
+    // The originals of 0 and of 1 arrive.
+    tcp.answered(2 * MILLISECOND, &answer(1, Some((2, 9)), 0));
+    assert_eq!((tcp.window.packets(), tcp.state), (5, State::Recovery), "packet 1 is in flight again");
+    tcp.answered(3 * MILLISECOND, &answer(9, None, 0));
+    assert_eq!((tcp.window.packets(), tcp.state), (12, State::Open), "10, which has grown by two");
+}
+
+#[test]
+fn a_reduction_is_undone_when_each_retransmission_was_reported_as_a_duplicate() {
+    let mut tcp = Tcp::new(Settings { undo: true, ..settings(true, false) }, 1000);
+    assert!(after_a_loss(&mut tcp).contains(&vec![0]));
+    // What was sent again fills the gap, and then comes what was sent at first.
+    tcp.answered(3 * MILLISECOND, &answer(12, None, 2 * MILLISECOND));
+    assert_eq!(tcp.window.packets(), 5);
+    tcp.answered(4 * MILLISECOND, &Answer { repeated: true, ..answer(12, None, 2 * MILLISECOND) });
+    assert_eq!((tcp.window.packets(), tcp.unreported), (10, None));
+}
+
+#[test]
+fn with_proportional_reduction_a_recovery_sends_on_while_packets_arrive() {
+    for (prr, expected) in [(true, 5), (false, 3)] {
+        let mut tcp = Tcp::new(Settings { prr, ..settings(true, false) }, 1000);
+        sent(&mut tcp, 0);
+        // Packet 0 is lost; each answer is of one packet more. The first two send a new one; of the five of the recovery every
+        // second sends, or the first alone.
+        let during: usize = (2..9)
+            .map(|end| {
+                tcp.answered(MILLISECOND + u64::from(end), &answer(0, Some((1, end)), 0));
+                sent(&mut tcp, MILLISECOND + u64::from(end)).len()
+            })
+            .sum();
+        assert_eq!(during, expected);
+    }
 }

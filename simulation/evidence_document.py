@@ -65,10 +65,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row to write: simulated now, or as a document had it but for what was found on switches since."""
+    """A row to write: simulated now, or as a document had it but for what was found on switches since.
+
+    earlier: of one that is simulated now, what the document had, which still holds for switches.
+    """
 
     row: Row
     written: Written | None = None
+    earlier: Written | None = None
 
     @property
     def word(self) -> Summary | str:
@@ -96,7 +100,7 @@ def entries_of(
 ) -> list[Entry]:
     """Return what to write of a preset: its *fresh* rows, or (None) those of its claims that the document has."""
     if fresh is not None:
-        return [Entry(row) for row in fresh]
+        return [Entry(row, earlier=document.row_of(name, row.claim)) for row in fresh]
     return [
         Entry(Row(paper, name, claim, ()), written)
         for claim, paper in claims_of_papers(claims)
@@ -187,7 +191,7 @@ def _line(entry: Entry, notes: Notes) -> str:
 
 def _lab_cell(entry: Entry) -> str:
     """Return what the newest run on switches came to, or the one that the document had, or why there is none."""
-    row, written = entry.row, entry.written
+    row, written = entry.row, entry.written or entry.earlier
     if row.on_switches:
         return _cell(row.on_switches, "") + (_plain(f" ({row.lab})") if row.lab else "")
     if written is not None and _word(written.on_switches) not in (_NOT_RUN, _SIMULATED_ONLY):

@@ -230,6 +230,13 @@ def test_rows_of_a_document_stay_as_they_are_where_nothing_is_simulated() -> Non
     fresh = entries_of("small", claims, [Row("caps", "small", claims[2], (at("seen"),))], document)
     (row,) = read_document(markdown(fresh, notes, quick=False)).rows.values()
     assert row.word == "holds"
+    on_switches = read_document(
+        text.replace("*open*: 0.75 |", "*holds*: 0.75 |").replace("*not run*", "*holds*: 0.5")
+    )
+    anew = entries_of("small", claims, [Row("caps", "small", claims[1], (at("open", 1.0),))], on_switches)
+    assert "| *open*: 1.00 | *holds*: 0.5 |" in markdown(anew, notes, quick=False), (
+        "switches were not run anew"
+    )
 
 
 def test_a_claim_that_has_been_changed_has_no_row_in_a_document() -> None:

@@ -280,10 +280,8 @@ def _outcome(
     others = [connection for connection in both if connection != first]
     record, completed = columns.counted(first), flows["completed_ps"][first]
     finished, endless = completed is not None, planned.size_bytes is None
-    acknowledged, resent = (
-        flows["acknowledged"][first],
-        sum(flows["resent"][connection] for connection in both),
-    )
+    acknowledged = flows["acknowledged"][first]
+    resent = sum(flows["resent"][connection] for connection in both)
     return FlowOutcome(
         id=planned.id,
         source=planned.source,

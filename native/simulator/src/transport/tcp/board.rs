@@ -258,8 +258,8 @@ impl Board {
         self.reordered |= number < self.highest && !ever;
         self.highest = self.highest.max(number + 1);
         let round_trip = self.now.saturating_sub(at);
-        // Of what was sent twice, the original may have arrived. Its timestamp shows it where it fills a gap; elsewhere Linux takes
-        // it for the retransmission, unless that came sooner than anything can (tcp_rack_advance).
+        // Of what was sent twice, the original may have arrived. Its timestamp shows it where it fills a gap; elsewhere
+        // Linux takes it for the retransmission, unless that came sooner than anything can (tcp_rack_advance).
         let original = number < self.first && self.stamp < at;
         if !ever || (round_trip >= self.least && !original) {
             self.round_trip = round_trip;

@@ -21,6 +21,13 @@ enum Rule {
 /// A window never falls below so many packets but after a time-out.
 const LEAST: f64 = 2.0;
 
+/// What a reduction takes away.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    size: f64,
+    threshold: f64,
+}
+
 #[derive(Clone, Debug)]
 pub struct Window {
     rule: Rule,
@@ -63,9 +70,13 @@ impl Window {
         self.threshold = self.size;
     }
 
+    pub fn limits(&self) -> Limits {
+        Limits { size: self.size, threshold: self.threshold }
+    }
+
     /// Be as large as before a reduction that was not due, but no smaller than now. CUBIC grows from there as after a loss:
     /// Linux restores the window and the threshold, and nothing else.
-    pub fn restore(&mut self, before: &Window) {
+    pub fn restore(&mut self, before: Limits) {
         self.size = self.size.max(before.size);
         self.threshold = self.threshold.max(before.threshold);
     }

@@ -16,7 +16,7 @@ use super::{Answer, Segment};
 use crate::time::{Time, NEVER};
 use crate::Error;
 use board::Board;
-use control::Window;
+use control::{Limits, Window};
 use hystart::HyStart;
 use prr::Prr;
 use round_trip::RoundTrip;
@@ -111,7 +111,7 @@ pub struct Tcp {
     prr: Prr,
     /// The window before the last reduction for losses, until that is undone; when anything was first retransmitted since,
     /// and how many retransmissions no duplicate was reported for (None: nothing was retransmitted).
-    before: Option<Window>,
+    before: Option<Limits>,
     again_at: Time,
     unreported: Option<u32>,
     /// RACK's patience in steps, recoveries for which it lasts, and until which packet duplicates count as one.
@@ -310,7 +310,7 @@ impl Tcp {
             return false;
         }
         if let Some(before) = self.before.take() {
-            self.window.restore(&before);
+            self.window.restore(before);
             if late {
                 self.board.find_unsent();
             }
@@ -322,7 +322,7 @@ impl Tcp {
 
     /// Remember the window that is about to be reduced for losses.
     fn remember(&mut self) {
-        (self.before, self.again_at) = (Some(self.window.clone()), NEVER);
+        (self.before, self.again_at) = (Some(self.window.limits()), NEVER);
         let in_flight = self.board.retransmitted();
         self.unreported = (in_flight > 0).then_some(in_flight);
     }

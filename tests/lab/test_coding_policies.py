@@ -120,7 +120,8 @@ def watched(pair: AgentPair, name: str, size: int, port: int) -> UnitWatch:
 
 def test_repairs_on_the_wire_are_those_of_the_equations() -> None:
     weight = Weight(full_bytes=100_000, none_bytes=1_000_000, fast_retransmit=3)
-    htpc = policy("htpc", 1, sampling_s=SAMPLING_S, weight=weight)
+    # This estimator, for a transfer moves it at will: the share of late ACKs says next to nothing of what gets lost.
+    htpc = policy("htpc", 1, sampling_s=SAMPLING_S, weight=weight, estimator="loss-rate")
     with AgentPair(htpc) as pair:
 
         def loss_rate() -> float:

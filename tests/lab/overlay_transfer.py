@@ -107,7 +107,7 @@ out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 address, port, count, flows = sys.argv[1], *map(int, sys.argv[2:5])
 for number in range(count):
     out.sendto(bytes(200), (address, port + number % flows))
-    if number % 20 == 19:
+    if number % 50 == 49:
         time.sleep(0.001)
 """
 

@@ -68,8 +68,8 @@ GONE = {
 }
 TAKE_AWAY = """\
 import builtins, importlib, subprocess, sys
-import numpy, scipy, sklearn, matplotlib.pyplot, sqlalchemy, alembic, asyncio, concurrent.futures, multiprocessing
-import flask, h11, httpx, selectors, socket
+import asyncio, concurrent.futures, multiprocessing
+import selectors, socket
 modules, gone = {modules!r}, {gone!r}
 
 class Absent:

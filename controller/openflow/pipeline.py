@@ -162,6 +162,8 @@ def _remote_flow(host: RemoteHost) -> FlowRule:
 
 def class_flows(view: SwitchView, scheme: Scheme | None, mode: Mode) -> tuple[FlowRule, ...]:
     """Return which kind of group serves each class; everything that depends on scheme and mode."""
+    if view.closed:
+        return (FlowRule(Table.CLASS, 0, Match(), cookie=Rule.GUARD),)
     flows = [FlowRule(Table.CLASS, 0, Match(), goto=Table.CHOOSE, cookie=Rule.CLASS)]
     flows += _guards(view)
     if view.leaf or view.chooses:
@@ -202,7 +204,7 @@ def _group_kind(kind: TrafficClass, scheme: Scheme | None, mode: Mode) -> GroupK
 
 
 def _guards(view: SwitchView) -> Iterable[FlowRule]:
-    """Return what is not passed on: packets that came down to a leaf, and agents' datagrams with a forged stamp."""
+    """Return what a leaf does not pass on: what no host of its sent, and agents' datagrams with a forged stamp."""
     for port in view.guarded:
         yield FlowRule(Table.CLASS, 100, Match(in_port=port), cookie=Rule.GUARD)
     for port in sorted({host.port for host in view.local}):

@@ -42,8 +42,9 @@ class Towards:
 class SwitchView:
     """All that one switch's state depends on, besides scheme and mode.
 
-    ``guarded``: ports from which only packets for own hosts are taken: the uplinks of a leaf, and of a
-    switch that no path passes, unless it has to carry others' packets. ``ports``: all of its ports.
+    ``guarded``: ports from which only packets for own hosts are taken: those of a leaf at which no host is known,
+    whether they are known to lead to a switch or not, unless the leaf has to carry others' packets. ``closed``: the
+    switch has no hosts and is on no path, so that it passes nothing on. ``ports``: all of its ports.
     """
 
     dpid: int
@@ -52,6 +53,7 @@ class SwitchView:
     remote: tuple[RemoteHost, ...] = ()
     towards: tuple[Towards, ...] = ()
     guarded: tuple[int, ...] = ()
+    closed: bool = False
     ports: tuple[int, ...] = ()
 
     @property

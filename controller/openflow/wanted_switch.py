@@ -122,7 +122,7 @@ class WantedSwitch:
 
 
 def _class_inputs(view: SwitchView) -> tuple[object, ...]:
-    return (view.leaf, view.chooses, view.guarded, sorted({host.port for host in view.local}))
+    return (view.leaf, view.chooses, view.guarded, view.closed, sorted({host.port for host in view.local}))
 
 
 def _together(changes: list[Difference]) -> Difference:

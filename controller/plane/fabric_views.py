@@ -15,8 +15,9 @@ from controller.openflow.view import LocalHost, RemoteHost, SwitchView, Towards
 class FabricViews:
     """The views of all switches at one moment.
 
-    What no path passes, such as a leaf whose last host has moved, passes nothing on: until all others have been updated
-    they may send it packets, which could come back.
+    What no path passes, such as a leaf whose last host has moved, passes nothing on, and a leaf only what its hosts
+    send: until all others have been updated they may send them packets, which could come back. They may do so by links
+    that have not been found yet.
     """
 
     def __init__(
@@ -59,15 +60,18 @@ class FabricViews:
             )
             for to, hops in sorted(routing.next_hops.get(dpid, {}).items())
         )
-        guards = dpid not in (routing.transit_leaves if leaf else routing.carriers)
+        ports = self._ports.get(dpid, ())
+        local = tuple(self._local.get(dpid, ()))
+        guarded = {*ports} - {host.port for host in local} | {*self._uplinks.get(dpid, ())}
         return SwitchView(
             dpid,
             leaf,
-            tuple(self._local.get(dpid, ())),
+            local,
             tuple(host for leaf, hosts in sorted(self._remote.items()) if leaf != dpid for host in hosts),
             towards,
-            tuple(sorted(self._uplinks.get(dpid, ()))) if guards else (),
-            self._ports.get(dpid, ()),
+            tuple(sorted(guarded)) if leaf and dpid not in routing.transit_leaves else (),
+            not leaf and dpid not in routing.carriers,
+            ports,
         )
 
     def stamps(self, leaf: int) -> dict[int, tuple[int, ...]]:

@@ -136,6 +136,7 @@ def static_fabric(
     shape: Shape,
     scheme: Scheme | None,
     *,
+    known: list[Link] | None = None,
     up: list[Link] | None = None,
     usable: frozenset[int] | None = None,
     on: frozenset[int] = frozenset(),
@@ -143,11 +144,13 @@ def static_fabric(
 ) -> FakeFabric:
     """The fabric with the state that the pipeline wants, no control plane.
 
-    up: links that are up (default all). on: leaves that are ON. plain: names of hosts without an agent.
+    known: links that have been found (default all). up: those that are up (default: all of these).
+    on: leaves that are ON. plain: names of hosts without an agent.
     """
+    known = shape.links if known is None else known
     wiring = Wiring(
-        frozenset(shape.links),
-        frozenset(shape.links if up is None else up),
+        frozenset(known),
+        frozenset(known if up is None else up),
         shape.leaves,
         frozenset(shape.ports) if usable is None else usable,
     )

@@ -98,6 +98,7 @@ def _run(world: World, faults: Faults, rng: random.Random) -> Done:
         # What is broken for good stays so: paths that are known to be dead carry nothing.
         _end_what_passes(world)
         _wait_for_processor(world)
+        _wait_for_backlogs(world)
         world.run(QUIET_S)
         _wait_for_beginnings(world)
         world.watch.check_ways()
@@ -145,6 +146,14 @@ def _wait_for_processor(world: World) -> None:
     """A controller that gets no processor notices what happened before, and takes switches over, only afterwards."""
     if world.controller is not None:
         world.run(max(0.0, world.controller.stalled_until - world.clock.now))
+
+
+def _wait_for_backlogs(world: World) -> None:
+    """What a slow switch was sent before lasts; its links are discovered behind that."""
+    began = world.clock.now
+    while any(daemon.alive and daemon.busy for daemon in world.daemons.values()):
+        assert world.clock.now < began + CONVERGED_S, "a switch works off what it was sent without end"
+        world.run(LOOK_S)
 
 
 def _wait_for_beginnings(world: World) -> None:

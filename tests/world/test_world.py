@@ -43,11 +43,14 @@ def test_drawn_seeds_find_nothing(part: int) -> None:
 
 @pytest.mark.parametrize(
     "seed",
-    [141, 213, 912],
+    [141, 213, 912, 2000014, 2010064, 2002981],
     ids=[
         "a-leaf-whose-last-host-has-moved-sends-packets-back",
         "and-after-a-fault-that-stays",
         "a-controller-without-a-processor-takes-a-switch-over-afterwards",
+        "a-leaf-whose-last-host-has-moved-knows-not-all-links-after-a-restart",
+        "and-once-more-behind-flapping-cables",
+        "a-switch-that-was-slow-works-off-what-it-was-sent",
     ],
 )
 def test_seeds_that_found_something_find_it_no_more(seed: int) -> None:

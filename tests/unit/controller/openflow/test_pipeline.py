@@ -339,3 +339,25 @@ def test_a_switch_of_which_nothing_is_known_sends_up_lldp_and_arp() -> None:
     arp = fabric.switches[1].outcomes(Packet(eth_type=0x0806), 1)
     assert [one.punted for one in lldp] == [(Rule.LLDP,)]
     assert [one.punted for one in arp] == [(Rule.ARP,)]
+
+
+@pytest.mark.parametrize("kind", AGENT_CLASSES)
+@pytest.mark.parametrize("hosts", [1, 2])
+def test_what_comes_by_a_link_that_is_not_known_yet_is_for_own_hosts_or_dropped(
+    hosts: int, kind: TrafficClass
+) -> None:
+    """After a restart a switch that has not come back may hold that a host is where it was, and send packets there."""
+    shape = leaf_spine(3, 2, hosts)
+    h1, h3 = shape.hosts[0], shape.hosts[-1]
+    moved, *stayed = shape.hosts[hosts : 2 * hosts]
+    leaf, away = moved.place.dpid, 0x20001
+    (port,) = [link.a.port for link in shape.links if (link.a.dpid, link.b.dpid) == (leaf, away)]
+    shape = dataclasses.replace(shape, hosts=[host for host in shape.hosts if host != moved])
+    switch = static_fabric(shape, RPS, known=shape.without(away)).switches[leaf]
+    (outcome,) = switch.outcomes(datagram(h1, h3, kind), port)
+    assert outcome.sent == ()
+    for host in stayed:
+        (outcome,) = switch.outcomes(datagram(h1, host, kind), port)
+        assert [sent for sent, _ in outcome.sent] == [host.place.port]
+        (outcome,) = switch.outcomes(datagram(host, h3, kind), host.place.port)
+        assert len(outcome.sent) == 1

@@ -28,8 +28,8 @@ class Rule(IntEnum):
     """Which group serves a class."""
     CHOOSE = 8
     GUARD = 9
-    """Drops what must not go on: forged stamps and source addresses, and at a leaf what came down to it and is for
-    another one."""
+    """Drops what must not go on: forged stamps and source addresses, and at a leaf what is for another one's hosts and
+    does not come from its own."""
     SOURCE = 10
     """Lets packets by whose source address is not another host's."""
     ARP_ANSWERED = 11

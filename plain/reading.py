@@ -45,13 +45,13 @@ def build(kind: type[T], data: object, where: str) -> T:
 def did_you_mean(word: str, known: typing.Iterable[str]) -> str:
     """Return a hint ready to append to an error: "; did you mean 'caps'?", or what is known."""
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1)
+    close = difflib.get_close_matches(word[: LONGEST_SHOWN + 1], names, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; known: {', '.join(names)}" if names else "; there are none"
 
 
-def _shown(data: object) -> str:
+def shown(data: object) -> str:
     """Return *data* as an error shows it: what a peer sent may be megabytes, and errors are logged.
 
     The work is bounded, too: no more of *data* is looked at than is shown.
@@ -97,7 +97,7 @@ def _parts(data: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Iterator[str |
 
 def _word(data: object) -> str:
     """Return the text that is compared with what is known."""
-    return data[: LONGEST_SHOWN + 1] if isinstance(data, str) else _shown(data)
+    return data[: LONGEST_SHOWN + 1] if isinstance(data, str) else shown(data)
 
 
 def _short(data: object) -> str:
@@ -125,18 +125,18 @@ def _read(kind: Any, data: object, where: str) -> Any:
     if origin is Literal:
         if data not in get_args(kind):
             options = [str(option) for option in get_args(kind)]
-            raise PlainError(where, f"{_shown(data)} is not known{did_you_mean(_word(data), options)}")
+            raise PlainError(where, f"{shown(data)} is not known{did_you_mean(_word(data), options)}")
         return data
     if origin in (types.UnionType, typing.Union):
         inner = [option for option in get_args(kind) if option is not types.NoneType]
         return None if data is None else _read(inner[0], data, where)
     if origin in (list, tuple):
         if not isinstance(data, list | tuple):
-            raise PlainError(where, f"expected a list, got {_shown(data)}")
+            raise PlainError(where, f"expected a list, got {shown(data)}")
         return origin(_read(get_args(kind)[0], item, f"{where}[{index}]") for index, item in enumerate(data))
     if origin is dict:
         if not isinstance(data, dict):
-            raise PlainError(where, f"expected an object, got {_shown(data)}")
+            raise PlainError(where, f"expected an object, got {shown(data)}")
         for key in data:
             _check_text(key, where)
         return {str(key): _read(get_args(kind)[1], item, f"{where}.{key}") for key, item in data.items()}
@@ -148,7 +148,7 @@ def _read(kind: Any, data: object, where: str) -> Any:
     if kind is int and isinstance(data, float) and data.is_integer():
         return int(data)  # 1.0 is as whole a number as 1, for JSON and YAML alike
     if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
-        raise PlainError(where, f"expected {kind.__name__}, got {_shown(data)}")
+        raise PlainError(where, f"expected {kind.__name__}, got {shown(data)}")
     if isinstance(data, float) and not math.isfinite(data):
         raise PlainError(where, "is not a number" if data != data else "is infinite: give a number")
     if isinstance(data, str):
@@ -191,12 +191,12 @@ def _fields(kind: Any) -> tuple[dict[str, Any], dict[str, dataclasses.Field[Any]
 
 def _read_dataclass(kind: Any, data: object, where: str) -> Any:
     if not isinstance(data, dict):
-        raise PlainError(where, f"expected an object, got {_shown(data)}")
+        raise PlainError(where, f"expected an object, got {shown(data)}")
     hints, members = _fields(kind)
     for name in data:
         if name not in members:
             raise PlainError(
-                where, f"field {_shown(_word(name))} is not known{did_you_mean(_word(name), members)}"
+                where, f"field {shown(_word(name))} is not known{did_you_mean(_word(name), members)}"
             )
     for name, item in members.items():
         required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING

@@ -16,7 +16,7 @@ from typing import Any, Final
 from capstan_client.errors import CapstanError
 from controller.schemes.scheme import PATH_TIMES, ClassScheme, Scheme
 from ovsdb.port_queues import queues_problem
-from plain.reading import PlainError, build, did_you_mean
+from plain.reading import PlainError, build, did_you_mean, shown
 from plain.yaml_source import Problem, path_of, read
 from protocol.policy import PATH_PARAMETERS, coding_problem, one_estimator, path_problem
 from protocol.priority import thresholds_problem
@@ -60,7 +60,7 @@ def known_name(name: str) -> str:
     """Return *name*, of a scheme that comes with Capstan. Raise SchemeError that says which was meant."""
     known = scheme_names()
     if name not in known:
-        raise SchemeError(f"scheme {name!r} is not known{did_you_mean(name, known)}")
+        raise SchemeError(f"scheme {shown(name)} is not known{did_you_mean(name, known)}")
     return name
 
 

@@ -52,6 +52,10 @@ def find_spec(name: str) -> Path:
         raise SpecMissingError(
             f"{name!r} is a directory", remedy="give a YAML file in it, or a preset's name"
         )
+    if path.exists():
+        raise SpecMissingError(
+            f"{name!r} is not a regular file", remedy="give a YAML file, or a preset's name"
+        )
     if is_path:
         raise SpecMissingError(f"there is no file {name!r}")
     raise SpecMissingError(f"{name!r} is neither a file nor a preset{did_you_mean(name, preset_names())}")

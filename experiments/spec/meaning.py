@@ -17,7 +17,7 @@ from experiments.spec.spec import (
 )
 from experiments.spec.sweep import show
 from plain.overrides import merge
-from plain.reading import PlainError, build, did_you_mean
+from plain.reading import PlainError, build, did_you_mean, shown
 from plain.yaml_source import Path as FieldPath
 from plain.yaml_source import Problem, Source, text_of
 from topologies.fabric_spec import FabricSpec, FabricSpecError
@@ -80,22 +80,26 @@ class Meaning:
             names = sorted(set(known) - listed) if every else [choice.name]
             if is_scheme_file(choice.name):
                 if not Path(choice.name).is_file():
-                    self._say(where, f"there is no file {choice.name!r} (from where this is run)")
+                    self._say(where, f"there is no file {shown(choice.name)} (from where this is run)")
             elif not every and choice.name not in known:
-                self._say(where, f"scheme {choice.name!r} is not known{did_you_mean(choice.name, known)}")
+                self._say(
+                    where, f"scheme {shown(choice.name)} is not known{did_you_mean(choice.name, known)}"
+                )
             elif check_overrides is not None and self._fits("policy") | ("policy" not in self._data):
                 for name in names:
                     self._overrides(index, name, policy, choice.overrides, check_overrides)
             for label in names if every else [choice.label]:
                 if label in labels:
-                    text = f"{label!r} is there already (schemes[{labels[label]}]); give a label"
+                    text = f"{shown(label)} is there already (schemes[{labels[label]}]); give a label"
                     self._say(where, text)
                 labels.setdefault(label, index)
         if labels:
             self._claims(labels)
         baseline = self._data.get("baseline")
         if isinstance(baseline, str) and labels and baseline not in labels:
-            self._say(("baseline",), f"{baseline!r} is not among the schemes{did_you_mean(baseline, labels)}")
+            self._say(
+                ("baseline",), f"{shown(baseline)} is not among the schemes{did_you_mean(baseline, labels)}"
+            )
 
     def _listed(self, items: object) -> set[str]:
         """Return the names of the schemes that are listed by themselves."""
@@ -117,7 +121,7 @@ class Meaning:
             for name in ("scheme", "against"):
                 if compare[name] not in labels:
                     hint = did_you_mean(compare[name], labels)
-                    self._say((*where, name), f"{compare[name]!r} is not among the schemes{hint}")
+                    self._say((*where, name), f"{shown(compare[name])} is not among the schemes{hint}")
             if compare.get("points") is not None:
                 self._points_of_claim(compare, (*where, "points"))
             elif compare["scheme"] == compare["against"]:

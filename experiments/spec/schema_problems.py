@@ -10,7 +10,7 @@ import jsonschema
 from jsonschema.exceptions import ValidationError
 
 from experiments.spec.schema import schema
-from plain.reading import did_you_mean
+from plain.reading import LONGEST_SHOWN, did_you_mean, shown
 from plain.yaml_source import Path as FieldPath
 from plain.yaml_source import Problem, Source, text_of
 
@@ -33,8 +33,9 @@ def _explain(source: Source, error: ValidationError) -> Iterator[Problem]:
         for name in given:
             if name not in known:
                 here = (*path, name)
-                text = f"{name!r} is not known{did_you_mean(str(name), known)}"
-                yield Problem(*source.place(here, key=True), text_of(here), text)
+                text = f"{shown(name)} is not known{did_you_mean(str(name), known)}"
+                said = text_of((*path, str(name)[:LONGEST_SHOWN]))
+                yield Problem(*source.place(here, key=True), said, text)
         return
     if rule == "required":
         # jsonschema gives one error for each name that is missing
@@ -64,14 +65,14 @@ def _explain_choice(source: Source, error: ValidationError) -> Iterator[Problem]
 def _say(rule: str, wanted: Any, given: Any) -> str:
     if rule == "enum":
         options = [str(option) for option in wanted if option is not None]
-        return f"{given!r} is not known{did_you_mean(str(given), options)}"
+        return f"{shown(given)} is not known{did_you_mean(str(given), options)}"
     if rule == "type" and wanted == ["string", "object"]:
-        return f"must be a scheme's name, or a mapping with name, label and overrides, not {given!r}"
+        return f"must be a scheme's name, or a mapping with name, label and overrides, not {shown(given)}"
     if rule == "type":
         names = {"integer": "a whole number", "number": "a number", "string": "text", "null": "null"}
         names |= {"object": "a mapping", "array": "a list", "boolean": "true or false"}
         kinds = [wanted] if isinstance(wanted, str) else wanted
-        text = f"must be {' or '.join(names[kind] for kind in kinds)}, not {given!r}"
+        text = f"must be {' or '.join(names[kind] for kind in kinds)}, not {shown(given)}"
         if isinstance(given, str) and "number" in kinds and _is_number(given):
             text += f" (YAML takes this for text; write {_plain_digits(given)})"
         return text
@@ -88,7 +89,7 @@ def _say(rule: str, wanted: Any, given: Any) -> str:
     if rule == "minItems":
         return "must name at least one"
     assert rule == "pattern", rule
-    return f"{given!r} must be small letters, digits, '.', '_' and '-' only, at most 31 of them"
+    return f"{shown(given)} must be small letters, digits, '.', '_' and '-' only, at most 31 of them"
 
 
 def _plain_digits(text: str) -> str:

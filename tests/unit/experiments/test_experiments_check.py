@@ -192,6 +192,12 @@ def test_what_is_no_spec_at_all_is_said(text: str) -> None:
     assert problems(text)
 
 
+@pytest.mark.parametrize("text", ["x" * 100_000, "schemes: [" + "x" * 100_000 + "]", "x" * 100_000 + ": 1"])
+def test_what_is_shown_of_a_spec_has_an_end(text: str) -> None:
+    for _, path, message in problems(text):
+        assert len(path) + len(message) < 3000
+
+
 @given(
     st.recursive(
         st.none()
@@ -271,3 +277,5 @@ def test_specs_are_found_by_name_and_by_path(tmp_path: Path) -> None:
         find_spec("dmo")
     with pytest.raises(SpecMissingError, match="no file"):
         find_spec(str(tmp_path / "none.yaml"))
+    with pytest.raises(SpecMissingError, match="not a regular file"):
+        find_spec("/dev/null")

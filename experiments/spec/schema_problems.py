@@ -73,7 +73,8 @@ def _say(rule: str, wanted: Any, given: Any) -> str:
         names |= {"object": "a mapping", "array": "a list", "boolean": "true or false"}
         kinds = [wanted] if isinstance(wanted, str) else wanted
         text = f"must be {' or '.join(names[kind] for kind in kinds)}, not {shown(given)}"
-        if isinstance(given, str) and "number" in kinds and _is_number(given):
+        whole = "integer" in kinds and "number" not in kinds
+        if isinstance(given, str) and {"number", "integer"} & {*kinds} and _is_number(given, whole=whole):
             text += f" (YAML takes this for text; write {_plain_digits(given)})"
         return text
     if rule == "minLength":
@@ -97,8 +98,9 @@ def _plain_digits(text: str) -> str:
     return str(int(value)) if value.is_integer() else str(value)
 
 
-def _is_number(text: str) -> bool:
+def _is_number(text: str, *, whole: bool) -> bool:
     try:
-        return math.isfinite(float(text))
+        value = float(text)
     except ValueError:
         return False
+    return value.is_integer() if whole else math.isfinite(value)

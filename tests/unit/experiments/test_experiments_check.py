@@ -86,6 +86,7 @@ def test_presets_are_right_and_their_plans_can_be_made(name: str) -> None:
         ("title: A test", "title: A test\ntitle: B", 3, "title", "given twice"),
         ("title: A test\n", "", 1, "", "'title' is missing"),
         ("    count: 10\n", "", 10, "workload.flows", "exactly one of count and duration_s"),
+        ("count: 10", "count: 1e2", 10, "workload.flows.count", "write 100"),
         ("count: 10", "duration_s: 10000000", 10, "workload.flows", "more repeats"),
         ("count: 10", "duration_s: 0.01", 10, "workload.flows.duration_s", "less than one flow"),
         ("kind: fixed", "kind: fix", 11, "workload.flows.sizes.kind", "did you mean 'fixed'"),

@@ -13,12 +13,15 @@ from typing import Any, Final, Self
 
 import httpx
 
+from capstan_client.call_thread import CallThread
 from capstan_client.errors import ControllerError
 
 CONNECT_TIMEOUT_S: Final = 3.0
 SILENCE_S: Final = 25.0
 """The stream says something every 10 s: after so long it is dead."""
 AGAIN_S: Final = 1.0
+CLOSE_S: Final = 1.0
+"""A request whose wait an interrupt ended may still be on its way when the connection is given back."""
 _PIECE_BYTES: Final = 1 << 16
 TOKEN_VARIABLE: Final = "CAPSTAN_API_TOKEN"
 """Of the environment: an API's token, for what runs without a file of it."""
@@ -42,10 +45,11 @@ class Connection:
             trust_env=False,  # a proxy of the environment has no business with a loopback address
             verify=_certificates(self.url, authority),
         )
+        self._main_thread_calls = CallThread()
 
     def close(self) -> None:
         """Give the connection back. Harmless if it is closed."""
-        self._http.close()
+        self._main_thread_calls.end(self._http.close, CLOSE_S)
 
     def send(
         self,
@@ -61,13 +65,15 @@ class Connection:
         given = {name: value for name, value in (query or {}).items() if value is not None}
         wait_s = self.timeout_s if timeout_s is None else timeout_s
         try:
-            return self._http.request(
-                method,
-                f"{self.url}/api/v1{path}",
-                params=given or None,
-                json=body,
-                headers=headers,
-                timeout=httpx.Timeout(wait_s, connect=min(wait_s, CONNECT_TIMEOUT_S)),
+            return self._main_thread_calls.call(
+                lambda: self._http.request(
+                    method,
+                    f"{self.url}/api/v1{path}",
+                    params=given or None,
+                    json=body,
+                    headers=headers,
+                    timeout=httpx.Timeout(wait_s, connect=min(wait_s, CONNECT_TIMEOUT_S)),
+                )
             )
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._unanswered(method, path, error, wait_s) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from cli.console import progress
 from experiments.run.deployment import Deployment
 from experiments.run.progress import RunProgress
 from experiments.run.supervision import Restart
+from loops.ending import Ending
 
 if TYPE_CHECKING:
     from engine.held_lab import HeldQueue
@@ -120,12 +120,14 @@ def hold(deployment: Deployment, queue: HeldQueue) -> None:
 
     queue: what is submitted to its controller meanwhile is run.
     """
-    done = threading.Event()
+    done = Ending()
     working = False
 
     def end(number: int, frame: object) -> None:
+        nonlocal working
         done.set()
         if working:
+            working = False  # asking twice must not cut short what follows
             raise _Ending
 
     old = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -40,6 +40,7 @@ from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.finished_flows import FinishedFlowStore
 from controller.store.retention import Retention
+from loops.ending import Ending
 from protocol.version import VERSION
 
 API_THREADS: Final = 2 * MOST_WAITING
@@ -183,7 +184,7 @@ class _Process:
             self._tokens.operate, settings.lab, self._tokens.read, opens_on_tour=settings.opens_on_tour
         )
         self._app: Final = make_app(self.running, store, api, VERSION, self._extension)
-        self._ending: Final = threading.Event()
+        self._ending: Final = Ending()
         self._no_api: str | None = None
         """Why there is no API any more."""
 
@@ -347,13 +348,13 @@ def _in_url(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def _end_on_signals(ending: threading.Event) -> None:
+def _end_on_signals(ending: Ending) -> None:
     """Set *ending* when a signal asks us to end, from now on."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
 
 
-def _end_for_death(ending: threading.Event) -> None:
+def _end_for_death(ending: Ending) -> None:
     """Have `serve` end; a process that a dead thread keeps from ending in order ends at once, later."""
     ending.set()
     last = threading.Timer(LAST_S, os._exit, (DIED_STATUS,))

@@ -22,7 +22,7 @@ enum Rule {
 const LEAST: f64 = 2.0;
 
 /// What a reduction takes away.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     size: f64,
     threshold: f64,

@@ -9,17 +9,21 @@ mod control;
 mod cubic;
 mod dctcp;
 mod hystart;
+mod patience;
 mod prr;
 mod round_trip;
+mod undo;
 
 use super::{Answer, Segment};
 use crate::time::{Time, NEVER};
 use crate::Error;
 use board::Board;
-use control::{Limits, Window};
+use control::Window;
 use hystart::HyStart;
+use patience::Patience;
 use prr::Prr;
 use round_trip::RoundTrip;
+use undo::Undo;
 
 pub use control::Control;
 
@@ -78,10 +82,6 @@ impl Settings {
     }
 }
 
-/// Of RACK, in steps of a quarter of the least round trip; it lasts for so many recoveries (RFC 8985).
-const MOST_PATIENCE: u32 = 255;
-const RECOVERIES: u32 = 16;
-
 /// Where the sender stands after a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -108,16 +108,10 @@ pub struct Tcp {
     timeouts: u32,
     beyond: u32,
     hystart: HyStart,
-    prr: Prr,
-    /// The window before the last reduction for losses, until that is undone; when anything was first retransmitted since,
-    /// and how many retransmissions no duplicate was reported for (None: nothing was retransmitted).
-    before: Option<Limits>,
-    again_at: Time,
-    unreported: Option<u32>,
-    /// RACK's patience in steps, recoveries for which it lasts, and until which packet duplicates count as one.
-    patience: u32,
-    recoveries: u32,
-    counted: u32,
+    /// None: recoveries stop sending until enough has left the network.
+    prr: Option<Prr>,
+    undo: Undo,
+    patience: Patience,
     /// A lost packet that goes again at once, however many are in flight (RFC 6675, Section 5, step 4.3).
     urgent: bool,
     /// Packets from this one on are beyond the window that was advertised.
@@ -144,13 +138,9 @@ impl Tcp {
             timeouts: 0,
             beyond: 0,
             hystart: HyStart::default(),
-            prr: Prr::default(),
-            before: None,
-            unreported: None,
-            again_at: NEVER,
-            patience: 1,
-            recoveries: 0,
-            counted: 0,
+            prr: settings.prr.then(Prr::default),
+            undo: Undo::default(),
+            patience: Patience::default(),
             urgent: false,
             limit: u32::MAX,
         }
@@ -188,8 +178,8 @@ impl Tcp {
         }
         let delivered = self.board.delivered() - delivered;
         if self.state == State::Recovery && delivered > 0 {
-            let (in_flight, threshold) = (self.board.in_flight(), self.window.packets());
-            self.prr.delivered(delivered, in_flight, threshold, advanced > 0 && !lost);
+            let in_flight = self.board.in_flight();
+            self.spread_reduction(delivered, in_flight, advanced > 0 && !lost);
         }
         self.take_mark(answer, advanced);
         let growing = before != State::Recovery && self.state != State::Recovery && !lost;
@@ -213,8 +203,10 @@ impl Tcp {
                 return Some(segment);
             }
         }
-        let reducing = self.settings.prr && self.state == State::Recovery;
-        let window = if reducing { self.prr.window() } else { self.window.packets() };
+        let window = match &self.prr {
+            Some(prr) if self.state == State::Recovery => prr.window(),
+            _ => self.window.packets(),
+        };
         if self.board.in_flight() >= window.min(self.settings.largest_window) {
             return None;
         }
@@ -230,14 +222,15 @@ impl Tcp {
         if self.timeout_at == NEVER {
             self.timeout_at = now + self.round_trip.timeout();
         }
-        self.prr.sent();
+        if let Some(prr) = &mut self.prr {
+            prr.sent();
+        }
         Some(segment)
     }
 
     fn send_again(&mut self, now: Time) -> Option<Segment> {
         let number = self.board.send_again(now)?;
-        self.again_at = self.again_at.min(now);
-        self.unreported = Some(self.unreported.unwrap_or(0) + 1);
+        self.undo.retransmitted(now);
         Some(Segment { number, again: true })
     }
 
@@ -258,7 +251,7 @@ impl Tcp {
             let (before, in_flight) = (self.state, self.board.in_flight());
             self.enter_recovery();
             if before != self.state {
-                self.prr.delivered(1, in_flight, self.window.packets(), false);
+                self.spread_reduction(1, in_flight, false);
             }
         }
         if self.timeout_at > now {
@@ -266,7 +259,7 @@ impl Tcp {
         }
         self.timeouts += 1;
         if self.state == State::Open {
-            self.remember();
+            self.undo.remember(self.window.limits(), self.board.retransmitted());
         }
         // The threshold is reduced once for all time-outs of one packet (RFC 5681, equation 4).
         self.window.timed_out(self.state != State::TimedOut, self.board.in_flight());
@@ -286,55 +279,49 @@ impl Tcp {
         self.timeouts
     }
 
-    /// Undo the last reduction once it shows that nothing was lost: an original has filled the gap (Eifel, RFC 3522) and no
-    /// retransmission is in flight, or each was reported as a duplicate (RFC 3708), which also makes RACK wait for a quarter
-    /// of a round trip more. Return true if retransmissions in flight put it off: nothing more is found lost meanwhile.
+    /// Undo the last reduction once it shows that nothing was lost: an original has filled the gap and no retransmission is
+    /// in flight, or each was reported as a duplicate, which also makes RACK wait longer. Return true if retransmissions in
+    /// flight put it off: nothing more is found lost meanwhile.
     /// (Linux: tcp_try_undo_partial, tcp_try_undo_recovery, tcp_try_undo_dsack.)
     fn take_late(&mut self, answer: &Answer, advanced: u32) -> bool {
         if answer.repeated {
-            self.unreported = self.unreported.map(|number| number.saturating_sub(1));
-            if self.board.first() >= self.counted {
-                self.counted = self.board.end();
-                (self.patience, self.recoveries) = ((self.patience + 1).min(MOST_PATIENCE), RECOVERIES);
-            }
+            self.undo.duplicate_reported();
+            self.patience.duplicate_reported(self.board.first(), self.board.end());
         }
-        let late = self.state != State::Open
-            && advanced > 0
-            && self.again_at != NEVER
-            && answer.stamp < self.again_at;
+        let late = self.state != State::Open && advanced > 0 && self.undo.is_original(answer.stamp);
         let partial = self.state == State::Recovery && self.board.first() < self.recover;
         if late && partial && self.board.retransmitted() > 0 {
             return true;
         }
-        if !late && self.unreported != Some(0) {
+        if !late && !self.undo.all_reported() {
             return false;
         }
-        if let Some(before) = self.before.take() {
+        if let Some(before) = self.undo.take() {
             self.window.restore(before);
             if late {
                 self.board.find_unsent();
             }
             (self.state, self.recover) = (State::Open, self.board.first());
-            (self.again_at, self.unreported) = (NEVER, None);
         }
         false
-    }
-
-    /// Remember the window that is about to be reduced for losses.
-    fn remember(&mut self) {
-        (self.before, self.again_at) = (Some(self.window.limits()), NEVER);
-        let in_flight = self.board.retransmitted();
-        self.unreported = (in_flight > 0).then_some(in_flight);
     }
 
     fn enter_recovery(&mut self) {
         if self.state == State::Open && self.board.first() >= self.recover {
             self.state = State::Recovery;
             self.recover = self.board.end();
-            self.urgent = !self.settings.prr;
-            self.remember();
-            self.prr.begin(self.window.packets());
+            self.urgent = self.prr.is_none();
+            self.undo.remember(self.window.limits(), self.board.retransmitted());
+            if let Some(prr) = &mut self.prr {
+                prr.begin(self.window.packets());
+            }
             self.window.lost();
+        }
+    }
+
+    fn spread_reduction(&mut self, delivered: u32, in_flight: u32, clean: bool) {
+        if let Some(prr) = &mut self.prr {
+            prr.delivered(delivered, in_flight, self.window.packets(), clean);
         }
     }
 
@@ -344,10 +331,7 @@ impl Tcp {
         }
         if self.board.first() >= self.recover {
             self.state = State::Open;
-            self.recoveries = self.recoveries.saturating_sub(1);
-            if self.recoveries == 0 {
-                self.patience = 1;
-            }
+            self.patience.recovered();
             self.board.forget_duplicates();
         } else if self.state == State::Recovery && !self.settings.sack {
             self.urgent = self.board.lose_first(); // a partial acknowledgement (RFC 6582)
@@ -360,7 +344,7 @@ impl Tcp {
         if of.rack {
             let forgiving =
                 board.reordered() || (self.state != State::Recovery && board.beyond() < of.duplicates);
-            let patience = self.round_trip.least() / 4 * Time::from(self.patience);
+            let patience = self.patience.window(self.round_trip.least());
             let window = if forgiving { patience.min(self.round_trip.smoothed()) } else { 0 };
             let (lost, next) = board.lose_late(now, board.round_trip() + window);
             self.reorder_at = next;

@@ -1,0 +1,59 @@
+//! Which reduction may still be undone: the window before it, and whether anything shows that nothing was lost.
+//!
+//! An original that fills the gap shows it (Eifel, RFC 3522), or a duplicate reported for each retransmission (RFC 3708).
+
+use super::control::Limits;
+use crate::time::{Time, NEVER};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Undo {
+    /// The window before the last reduction for losses, until that is undone.
+    before: Option<Limits>,
+    /// When anything was first retransmitted since.
+    again_at: Time,
+    /// Retransmissions for which no duplicate was reported; None: nothing was retransmitted.
+    unreported: Option<u32>,
+}
+
+impl Default for Undo {
+    fn default() -> Undo {
+        Undo { before: None, again_at: NEVER, unreported: None }
+    }
+}
+
+impl Undo {
+    /// Remember the window that is about to be reduced, and that so many retransmissions are in flight.
+    pub fn remember(&mut self, window: Limits, retransmitted: u32) {
+        *self = Undo {
+            before: Some(window),
+            again_at: NEVER,
+            unreported: (retransmitted > 0).then_some(retransmitted),
+        };
+    }
+
+    pub fn retransmitted(&mut self, now: Time) {
+        self.again_at = self.again_at.min(now);
+        self.unreported = Some(self.unreported.unwrap_or(0) + 1);
+    }
+
+    pub fn duplicate_reported(&mut self) {
+        self.unreported = self.unreported.map(|number| number.saturating_sub(1));
+    }
+
+    /// Return whether every retransmission was reported as a duplicate.
+    pub fn all_reported(&self) -> bool {
+        self.unreported == Some(0)
+    }
+
+    /// Return whether what was sent at `stamp` is an original that arrived after its retransmission was sent.
+    pub fn is_original(&self, stamp: Time) -> bool {
+        self.again_at != NEVER && stamp < self.again_at
+    }
+
+    /// Return the window before the reduction, once; None: there is nothing to undo.
+    pub fn take(&mut self) -> Option<Limits> {
+        let before = self.before.take()?;
+        *self = Undo::default();
+        Some(before)
+    }
+}

@@ -40,7 +40,7 @@ class Answer:
         self._module = importlib.util.module_from_spec(spec)
         try:
             spec.loader.exec_module(self._module)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise AnswerError(self._said(error)) from error
 
     def value(self, name: str) -> Any:
@@ -60,12 +60,12 @@ class Answer:
         def call(*arguments: Any) -> Any:
             try:
                 return wanted(*arguments)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise AnswerError(self._said(error)) from error
 
         return call
 
-    def _said(self, error: Exception) -> str:
+    def _said(self, error: BaseException) -> str:
         if isinstance(error, SyntaxError):
             return f"{self._file}, line {error.lineno}: {error.msg}"
         frames = traceback.extract_tb(error.__traceback__)

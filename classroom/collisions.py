@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from classroom.answer import Answer, Finding
+from classroom.answer import Answer, AnswerError, Finding
+from plain.reading import shown
 
 TABLES: Final = 40
 CHANCE: Final = 1 - 4 * 3 * 2 * 1 / 4**4
@@ -28,12 +29,13 @@ def check(file: Path, results: Path) -> list[Finding]:
         findings.append(Finding(False, f"step 2: no result of lab 1 in {results}/: run the experiment first"))
     else:
         rows = [row for row in csv.DictReader(own.read_text(encoding="utf-8").splitlines()) if is_long(row)]
-        said = _pairs(answer.function("collisions")(rows))
+        true = sharing(rows)
+        said = _answered(answer, rows)
         findings.append(
             Finding(
-                said == sharing(rows),
+                said == true,
                 f"step 5: in {own} you find {_words(said)}"
-                + ("" if said == sharing(rows) else "; compare the column paths of its long flows by eye"),
+                + ("" if said == true else "; compare the column paths of its long flows by eye"),
             )
         )
     chance = answer.value("CHANCE")
@@ -74,7 +76,6 @@ def sharing(rows: list[dict[str, Any]]) -> set[frozenset[str]]:
 
 def _on_known_tables(answer: Answer) -> Finding:
     rng = np.random.default_rng(1)
-    collisions = answer.function("collisions")
     for _ in range(TABLES):
         rows = []
         for number in range(int(rng.integers(2, 7))):
@@ -88,15 +89,26 @@ def _on_known_tables(answer: Answer) -> Finding:
                     "paths": f"{stamps[0]}:{few} {stamps[1]}:{most}",
                 }
             )
-        said, true = _pairs(collisions(rows)), sharing(rows)
+        true = sharing(rows)
+        said = _answered(answer, rows)
         if said != true:
-            shown = ", ".join(f"{row['id']} of repeat {row['repeat']} on {row['paths']}" for row in rows)
-            return Finding(False, f"step 4: of the flows {shown} you find {_words(said)}, not {_words(true)}")
+            flows = ", ".join(f"{row['id']} of repeat {row['repeat']} on {row['paths']}" for row in rows)
+            return Finding(False, f"step 4: of the flows {flows} you find {_words(said)}, not {_words(true)}")
     return Finding(True, f"step 4: collisions() is right on {TABLES} made-up tables")
 
 
-def _pairs(said: Any) -> set[frozenset[str]]:
-    return {frozenset(str(flow_id) for flow_id in pair) for pair in said or ()}
+def _answered(answer: Answer, rows: list[dict[str, Any]]) -> set[frozenset[str]]:
+    """Return the pairs that the student's function gives, of rows of its own: it may change them.
+
+    Raises AnswerError.
+    """
+    said = answer.function("collisions")([dict(row) for row in rows])
+    try:
+        return {frozenset(str(flow_id) for flow_id in pair) for pair in said or ()}
+    except TypeError:
+        raise AnswerError(
+            f"collisions() gives {shown(said)}: pairs of ids are wanted, as [('1', '4')]"
+        ) from None
 
 
 def _words(pairs: set[frozenset[str]]) -> str:

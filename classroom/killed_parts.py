@@ -130,7 +130,7 @@ def _silent_s(polls: list[Row], begin: float) -> float:
     if not silent:
         return 0.0
     return (
-        next((row.at_s for row in polls if row.value == "1" and row.at_s > silent[-1]), float("inf")) - begin
+        next((row.at_s for row in polls if row.value == "1" and row.at_s > silent[0]), float("inf")) - begin
     )
 
 

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -91,17 +92,33 @@ def read_mark(
     if code is None:
         return Mark(submission, (), f"takes longer than {limits.wall_s:g} s: is there a loop without an end?")
     try:
-        document = json.loads(verdict.read_bytes()[: limits.file_size])
+        document = json.loads(_read_file(verdict, limits.file_size))
         if "error" in document:
-            return Mark(submission, (), str(document["error"])[:MOST_TEXT].replace("/submission/", ""))
+            return Mark(submission, (), _printable(str(document["error"])).replace("/submission/", ""))
         findings = tuple(
-            Finding(bool(finding["right"]), str(finding["text"])[:MOST_TEXT])
+            Finding(bool(finding["right"]), _printable(str(finding["text"])))
             for finding in document["findings"]
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         printed = output.read_text(encoding="utf-8", errors="replace").strip()[-MOST_TEXT:]
-        return Mark(submission, (), _ending(code, printed.splitlines()[-1:], limits))
+        return Mark(submission, (), _ending(code, _printable(printed).splitlines()[-1:], limits))
     return Mark(submission, findings, None)
+
+
+def _read_file(path: Path, most: int) -> bytes:
+    """Return at most so many bytes of a file. Raise OSError if it is none: a submission may leave a pipe or a link."""
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(f"{path} is no regular file")
+        return file.read(most)
+
+
+def _printable(text: str) -> str:
+    """Return the begin of *text* as terminals and files take it: no control characters, no surrogates."""
+    return "".join(
+        letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+        for letter in text[:MOST_TEXT]
+    )
 
 
 def _ending(code: int, last_line: list[str], limits: sandbox.Limits) -> str:

@@ -27,7 +27,7 @@ def as_csv(marks: Sequence[Mark]) -> str:
     for mark in marks:
         student, lab = _cell(mark.submission.student), mark.submission.lab.number
         for name, right, text in _items(mark):
-            writer.writerow((student, lab, name, int(right), _cell(text)))
+            writer.writerow((student, lab, _cell(name), int(right), _cell(text)))
     return table.getvalue()
 
 

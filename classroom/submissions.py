@@ -53,6 +53,9 @@ def read_submissions(directory: Path, number: int | None = None) -> Submissions:
     submissions: list[Submission] = []
     ignored: list[Path] = []
     for folder in folders:
+        for path in (folder, folder / "results"):
+            if path.is_symlink():  # it would hold what is another's, or a solution
+                raise SubmissionsError(f"{path}: a symbolic link: put the student's own files there")
         answers: dict[int, Path] = {}
         for file in sorted(path for path in folder.iterdir() if path.is_file() or path.is_symlink()):
             lab = lab_of(file)

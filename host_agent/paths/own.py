@@ -8,7 +8,8 @@ from __future__ import annotations
 import importlib.util
 import operator
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from capstan_client.errors import CapstanError
@@ -39,7 +40,7 @@ def read_path_policy(file: Path) -> OwnPathPolicy:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PathFileError(_place(file, error)) from error
     policies = [
         member
@@ -60,7 +61,7 @@ def read_path_policy(file: Path) -> OwnPathPolicy:
         generator = default_rng(int(rng.integers(1 << 63)))
         try:
             policy = kind(generator, packet_time_s)  # type: ignore[call-arg]
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise PathFileError(
                 f"{_place(file, error)} (it is made as {kind.__name__}(rng, packet_time_s))"
             ) from error
@@ -81,7 +82,7 @@ class Watched(PathPolicy):
         """Return the policy's source port. Raise PathFileError if it is none, or the file's code fails."""
         try:
             port = self._policy.entropy(flow, route, size, now)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise PathFileError(_place(self._file, error)) from error
         try:
             number = operator.index(port)
@@ -96,26 +97,38 @@ class Watched(PathPolicy):
 
     def reported(self, report: Report, now: float) -> None:
         """Hand a report on."""
-        self._policy.reported(report, now)
+        with self._naming_the_line():
+            self._policy.reported(report, now)
 
     def lost(self, flow: int, leaf: str, entropy: int, now: float) -> None:
         """Hand a loss on."""
-        self._policy.lost(flow, leaf, entropy, now)
+        with self._naming_the_line():
+            self._policy.lost(flow, leaf, entropy, now)
 
     def forget(self, flow: int) -> None:
         """Hand on that a flow is over."""
-        self._policy.forget(flow)
+        with self._naming_the_line():
+            self._policy.forget(flow)
 
     def load(self, now: float) -> Load | None:
         """Return what the policy says of its load."""
-        return self._policy.load(now)
+        with self._naming_the_line():
+            return self._policy.load(now)
 
     def set_load(self, load: Load, now: float) -> None:
         """Hand the load of others on."""
-        self._policy.set_load(load, now)
+        with self._naming_the_line():
+            self._policy.set_load(load, now)
+
+    @contextmanager
+    def _naming_the_line(self) -> Iterator[None]:
+        try:
+            yield
+        except (Exception, SystemExit) as error:
+            raise PathFileError(_place(self._file, error)) from error
 
 
-def _place(file: Path, error: Exception) -> str:
+def _place(file: Path, error: BaseException) -> str:
     """Return where an error was raised: `my.py, line 7: NameError: ...`."""
     if isinstance(error, SyntaxError):
         return f"path policy {file}, line {error.lineno}: {error.msg}"

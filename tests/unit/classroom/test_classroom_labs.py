@@ -32,6 +32,42 @@ def test_lab_1_wants_a_result(tmp_path: Path) -> None:
     assert "run the experiment first" in found[1].text
 
 
+@pytest.mark.parametrize(
+    ("body", "right"),
+    [
+        ("[flow.update(paths=flow['paths'].split()) for flow in flows]\n    return right(flows)", True),
+        ("flows.clear()\n    return []", False),
+    ],
+    ids=["changes what it was given", "empties what it was given"],
+)
+def test_lab_1_compares_with_the_tables_as_they_were(tmp_path: Path, body: str, right: bool) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(f"CHANCE = 0.90625\n\ndef collisions(flows):\n    {body}\n" + _RIGHT_OF_WORDS)
+    assert LABS[1].check(file, tmp_path)[0].right is right
+
+
+_RIGHT_OF_WORDS = """
+
+def main_path(flow):
+    return max(flow["paths"], key=lambda word: int(word.split(":")[1])).split(":")[0]
+
+def right(flows):
+    return [
+        (a["id"], b["id"])
+        for n, a in enumerate(flows)
+        for b in flows[n + 1:]
+        if (a["repeat"], main_path(a)) == (b["repeat"], main_path(b))
+    ]
+"""
+
+
+def test_lab_1_says_what_collisions_has_to_give(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("CHANCE = 0.90625\ndef collisions(flows):\n    return [1, 2]\n")
+    with pytest.raises(AnswerError, match=r"gives \[1, 2\]: pairs of ids are wanted"):
+        LABS[1].check(file, tmp_path)
+
+
 def test_a_lab_has_all_its_parts() -> None:
     index = (DIRECTORY / "README.md").read_text()
     guide = (DIRECTORY / "instructor.md").read_text()
@@ -54,6 +90,8 @@ def test_a_lab_has_all_its_parts() -> None:
         ("def repairs(k, blocked, target):\n    return k / 0\n", "line 2: ZeroDivisionError"),
         ("def repair(k, blocked, target):\n    return 1\n", "defines no repairs"),
         ("def repairs(k, blocked, target):\n    return 2.5\n", "gave 2.5"),
+        ("import sys\nsys.exit()\n", "line 2: SystemExit"),
+        ("def repairs(k, blocked, target):\n    raise SystemExit(0)\n", "line 2: SystemExit"),
     ],
 )
 def test_a_file_that_fails_is_told_where(tmp_path: Path, text: str, said: str) -> None:

@@ -52,6 +52,12 @@ def test_what_is_measured_is_what_was_lost(
     assert outages["controller"].api_silent_s == pytest.approx(0.1 * silent)
 
 
+def test_an_answer_that_is_late_after_it_is_back_is_not_the_silence() -> None:
+    polls = [Row(12.5, "api", "0"), Row(13.2, "api", "1"), Row(19.8, "api", "0"), Row(20.1, "api", "1")]
+    kills = [Row(12.0, "kill", "controller"), Row(30.0, "kill", "agent"), Row(40.0, "kill", "switch")]
+    assert measure([*kills, *polls], RECORDED)["controller"].api_silent_s == pytest.approx(1.2)
+
+
 def test_the_recorded_log_has_each_ping_once_and_lost_none_with_the_controller() -> None:
     rows = read_log(RECORDED)
     numbers = [int(row.value) for row in rows if row.what == "ping"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,14 @@ def test_links_and_long_files_are_refused(tmp_path: Path) -> None:
         read_submissions(tmp_path)
 
 
+@pytest.mark.parametrize("link", ["eve/results", "mallory"])
+def test_a_link_to_others_files_is_refused(tmp_path: Path, link: str) -> None:
+    class_of(tmp_path, "ada/lab3.py", "ada/results/own.csv", "eve/lab3.py")
+    (tmp_path / link).symlink_to(tmp_path / "ada")
+    with pytest.raises(SubmissionsError, match=f"{link}: a symbolic link"):
+        read_submissions(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("code", "verdict", "printed", "error"),
     [
@@ -92,7 +101,9 @@ def test_links_and_long_files_are_refused(tmp_path: Path) -> None:
         (0, "", "", "ends with exit code 0"),
         (0, '{"findings": 3}', "", "ends with exit code 0"),
         (0, "[]", "what", "ends with exit code 0: what"),
-        (1, "{", "\xff\x00 odd", "ends with exit code 1"),
+        (1, "{", "\xff\x00 odd", "ends with exit code 1: \ufffd\ufffd odd"),
+        (0, "[" * 100_000, "", "ends with exit code 0"),
+        (0, '{"error": "\\ud800\\u001b[2J, no"}', "", "\ufffd\ufffd[2J, no"),
     ],
 )
 def test_a_check_without_findings_says_why(
@@ -106,6 +117,23 @@ def test_a_check_without_findings_says_why(
     assert mark.findings == ()
     assert mark.error is not None
     assert error in mark.error
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "directory"])
+def test_what_a_submission_puts_in_the_place_of_its_verdict_is_not_read(tmp_path: Path, kind: str) -> None:
+    verdict, output = tmp_path / "verdict.json", tmp_path / "output.txt"
+    output.touch()
+    right = tmp_path / "right.json"
+    right.write_text('{"findings": [{"right": true, "text": "step 4: good"}]}')
+    assert read_mark(submission(), 0, right, output, LIMITS).right == 1
+    if kind == "pipe":
+        os.mkfifo(verdict)
+    elif kind == "link":
+        verdict.symlink_to(right)
+    else:
+        verdict.mkdir()
+    mark = read_mark(submission(), 0, verdict, output, LIMITS)
+    assert (mark.findings, mark.error) == ((), "ends with exit code 0")
 
 
 MARKS = [
@@ -126,6 +154,11 @@ def test_marks_are_a_table_with_a_row_per_item_and_no_formulas() -> None:
         (1, 2, None),
         (0, 0, MARKS[1].error),
     ]
+
+
+def test_an_item_that_a_submission_names_is_no_formula() -> None:
+    (row,) = csv.DictReader(as_csv([Mark(submission(), (Finding(True, "=1+1: x"),), None)]).splitlines())
+    assert (row["item"], row["text"]) == ("'=1+1", "'=1+1: x")
 
 
 def test_gradescope_and_github_classroom_get_a_point_per_item() -> None:

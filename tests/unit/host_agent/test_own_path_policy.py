@@ -120,7 +120,7 @@ def test_what_a_policy_raises_behind_the_packets_comes_out_of_the_call_that_caus
     core = agent(read_path_policy(write(tmp_path, text)))
     core.set_policy(Policy(1, "mine", long=ClassPolicy(PathSettings("file"))), 0.0)
     core.packet_from_host(tcp(b"x"), 0.0)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(PathFileError, match=r"mine\.py, line 9: ZeroDivisionError"):
         core.packet_from_host(tcp(flags=SYN), 1.0)
     with pytest.raises(TypeError, match="Load"):
         core.path_load(0.0)

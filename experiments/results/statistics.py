@@ -62,7 +62,8 @@ class Resamples:
 def _interval(values: Sequence[float] | NDArray[np.float64]) -> Interval:
     edge = (1 - CONFIDENCE) / 2
     array = np.asarray(values)
-    low, high = np.quantile(array[~np.isnan(array)], [edge, 1 - edge])
+    with np.errstate(invalid="ignore"):  # between two infinite ones
+        low, high = np.quantile(array[~np.isnan(array)], [edge, 1 - edge])
     return (float(low), float(high))
 
 
@@ -226,16 +227,16 @@ def goodput_ratio(
 def paired_ratio(both: NDArray[np.float64], rng: np.random.Generator) -> tuple[float | None, Interval | None]:
     """Return the first column's sum over the second's, shape (repeats, 2), and its interval over repeats.
 
-    (None, None) where the second is zero; no interval with one repeat, or where it is zero in some resample.
+    (None, None) where the second is zero; no interval with one repeat, or where it reaches infinity: where the second
+    is zero in one of 40 resamples, as with few repeats of which most have none.
     """
     if both[:, 1].sum() == 0:
         return None, None
 
     def ratio(rows: NDArray[np.float64]) -> float:
-        return float(rows[:, 0].sum() / rows[:, 1].sum()) if rows[:, 1].sum() else float("nan")
+        return float(rows[:, 0].sum() / rows[:, 1].sum()) if rows[:, 1].sum() else float("inf")
 
-    interval = _over_repeats(both, ratio, rng)
-    return ratio(both), interval if interval is None or np.isfinite(interval).all() else None
+    return ratio(both), _over_repeats(both, ratio, rng)
 
 
 def _over_repeats(
@@ -244,7 +245,8 @@ def _over_repeats(
     if len(rows) < 2:
         return None
     picks = rng.integers(len(rows), size=(RESAMPLES, len(rows)))
-    return _interval([figure(rows[pick]) for pick in picks])
+    interval = _interval([figure(rows[pick]) for pick in picks])
+    return interval if np.isfinite(interval).all() else None
 
 
 def counts(runs: Runs) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from experiments.results.statistics import (
     EmptyError,
     Goodput,
     Resamples,
+    paired_ratio,
     path_balance,
     summarize,
 )
@@ -151,6 +152,29 @@ def test_ratio_against_no_goodput_is_none() -> None:
         {"a": [[background(0, 4), flow(1, 0.1)]], "b": [[background(0, 0), flow(1, 0.1)]]}, "b", 1
     )
     assert result["a"]["against"]["b"]["goodput_ratio"] is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "ratio", "interval"),
+    [
+        (
+            [[0, 0]] * 4 + [[1, 3]],
+            1 / 3,
+            False,
+        ),  # a third of all draws have none of the one that says anything
+        ([[2, 0], [1, 20], [1, 20]], 0.1, False),  # 1 of 27 draws is of the first alone
+        ([[2, 0]] + [[1, 20]] * 4, 6 / 80, True),  # 1 of 3125
+        ([[1, 2], [1, 4]], 1 / 3, True),
+    ],
+)
+def test_a_ratio_has_no_interval_where_that_reaches_infinity(
+    rows: list[list[float]], ratio: float, interval: bool
+) -> None:
+    value, span = paired_ratio(np.array(rows, dtype=float), np.random.default_rng(1))
+    assert value == pytest.approx(ratio)
+    assert (span is not None) is interval
+    if span is not None:
+        assert 0 < span[0] <= ratio <= span[1] < 2
 
 
 def test_paths_are_summed_and_their_balance_told() -> None:

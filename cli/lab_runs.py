@@ -9,7 +9,7 @@ from rich.console import Group
 
 from cli.console import fail, number_range, progress, results, write_text
 from cli.live import Display, hold, print_attempt, print_page, print_restart
-from cli.privileges import give_to_caller
+from cli.privileges import give_to_caller, results_for_caller
 from cli.recordings import Recording, write_recording
 from cli.sizing import notice
 from cli.specs import LoadedSpec, SpecChanges, changed_lab_spec, need_path_policy
@@ -78,30 +78,24 @@ def run_in_lab(
 
     recorder = None if recording is None else LabRecorder(recording.from_ms, recording.for_ms)
     run: Callable[..., Result | SweepResult] = run_sweep if spec.sweep else run_experiment
-    made = [path for path in (*reversed(directory.absolute().parents), directory) if not path.exists()]
-    result: Result | SweepResult | None = None
-    try:
-        with Display(spec.title) as display:
-            result = run(
-                spec,
-                spec_text(spec) if chosen.changes else asked.text,
-                RunOptions(
-                    results=directory,
-                    database=database,
-                    on_progress=display.update,
-                    on_up=up,
-                    on_restart=print_restart,
-                    on_result=kept,
-                    path_policy=path_policy,
-                    queue=keep or demo,
-                    recorder=recorder,
-                    again=lambda run: carried and run.cpu_limited and is_free(),
-                    controller_options=["--opens-on-tour"] if demo else [],
-                ),
-            )
-    finally:
-        of_ours = [directory / "logs", *directory.glob("capstan.db*"), *directory.glob(f"{spec.name}-*")]
-        give_to_caller(*made, *of_ours)
+    with results_for_caller(directory, f"{spec.name}-*"), Display(spec.title) as display:
+        result = run(
+            spec,
+            spec_text(spec) if chosen.changes else asked.text,
+            RunOptions(
+                results=directory,
+                database=database,
+                on_progress=display.update,
+                on_up=up,
+                on_restart=print_restart,
+                on_result=kept,
+                path_policy=path_policy,
+                queue=keep or demo,
+                recorder=recorder,
+                again=lambda run: carried and run.cpu_limited and is_free(),
+                controller_options=["--opens-on-tour"] if demo else [],
+            ),
+        )
     if not printed:
         _print(result, json_file)
     if recording is not None and recorder is not None:

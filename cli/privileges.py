@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cli.console import fail, progress
@@ -59,6 +60,17 @@ def need_all_of_a_lab(command: str, results: Path) -> None:
         progress.print(line, markup=False, soft_wrap=True)
     if not report.lab:
         fail(f"'{command}' cannot build a lab on this machine (above); ./capstan doctor says more")
+
+
+@contextmanager
+def results_for_caller(directory: Path, pattern: str) -> Iterator[None]:
+    """Give the caller of sudo what is made within: *directory*, and there database, logs and results by *pattern*."""
+    made = [path for path in (*reversed(directory.absolute().parents), directory) if not path.exists()]
+    try:
+        yield
+    finally:
+        ours = [directory / "logs", *directory.glob("capstan.db*"), *directory.glob(pattern)]
+        give_to_caller(*made, *ours)
 
 
 def give_to_caller(*paths: Path) -> None:

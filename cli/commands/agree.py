@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import fail, json_option, progress, results, write_json
-from cli.privileges import need_lab
+from cli.privileges import need_lab, results_for_caller
 from cli.simulated_progress import step_line
 from cli.spec_options import repeats_option, results_option, schemes_option
 from cli.specs import SpecChanges, changed_lab_spec
@@ -119,7 +119,7 @@ def _run(name: str, changes: SpecChanges, directory: Path) -> Document:
         fail(f"{name} has a sweep: give a spec of one experiment", code=2)
     if (problem := _problem(spec)) is not None:
         fail(problem)
-    with Display(spec.title) as display:
+    with results_for_caller(directory, f"{spec.name}-*"), Display(spec.title) as display:
         return run_experiment(
             spec, spec_text(spec), RunOptions(directory, on_progress=display.update)
         ).document

@@ -9,7 +9,7 @@ import click
 
 from cli.console import error_text, progress, results
 from cli.live import Display, print_attempt, print_page, print_restart
-from cli.privileges import need_lab
+from cli.privileges import need_lab, results_for_caller
 from cli.sizing import notice, scale_option, sized
 from cli.spec_options import results_option, schemes_option
 from cli.specs import load_lab_spec, need_path_policy
@@ -17,7 +17,7 @@ from experiments.results.tables import tables
 from experiments.run.deployment import Deployment
 from experiments.run.experiment import Result
 from experiments.run.served import ServedController
-from experiments.run.showing import show
+from experiments.run.showing import ROUNDS, show
 from experiments.spec.spec import spec_text
 from topologies.cores import own_cores
 
@@ -35,7 +35,7 @@ from topologies.cores import own_cores
     default=20,
     show_default=True,
     type=click.IntRange(1),
-    help="Number of newest rounds whose files are kept; the database keeps all.",
+    help=f"Number of newest rounds whose files are kept, in {ROUNDS}/ of the results; the database keeps all.",
 )
 @click.option(
     "--controller",
@@ -75,7 +75,6 @@ def show_command(
     chosen_spec = loaded.spec if seed is None else dataclasses.replace(loaded.spec, seed=seed)
     chosen = sized(chosen_spec, fitting=fitting, scale=scale, paths_first=True)
     chosen_spec = chosen.spec
-    directory.mkdir(parents=True, exist_ok=True)
     served = None if controller is None else ServedController.find(controller)
     deployment = Deployment(
         chosen_spec,
@@ -95,21 +94,23 @@ def show_command(
     def print_error(error: Exception) -> None:
         progress.print(f"no result of this round: {error_text(error)}", markup=False, soft_wrap=True)
 
-    with deployment, HeldQueue(deployment, own_cores().workers(), print_attempt) as queue:
-        progress.print(f"the fabric forwards; API {deployment.client.url}", markup=False)
-        print_page(deployment.client.url)
-        with Display(chosen_spec.title) as display:
-            deployment.lab.notices += notice(chosen, own_cores().effective)
-            display.notices(deployment.lab.notices)
-            show(
-                deployment,
-                chosen_spec,
-                spec_text(chosen_spec) if chosen.changes else loaded.text,
-                results=directory,
-                keep=keep_results,
-                on_progress=display.update,
-                on_result=print_result,
-                on_spoilt=print_error,
-                between=queue.work_off,
-                wanted=queue.waiting,
-            )
+    with results_for_caller(directory, ROUNDS):
+        directory.mkdir(parents=True, exist_ok=True)
+        with deployment, HeldQueue(deployment, own_cores().workers(), print_attempt) as queue:
+            progress.print(f"the fabric forwards; API {deployment.client.url}", markup=False)
+            print_page(deployment.client.url)
+            with Display(chosen_spec.title) as display:
+                deployment.lab.notices += notice(chosen, own_cores().effective)
+                display.notices(deployment.lab.notices)
+                show(
+                    deployment,
+                    chosen_spec,
+                    spec_text(chosen_spec) if chosen.changes else loaded.text,
+                    results=directory,
+                    keep=keep_results,
+                    on_progress=display.update,
+                    on_result=print_result,
+                    on_spoilt=print_error,
+                    between=queue.work_off,
+                    wanted=queue.waiting,
+                )

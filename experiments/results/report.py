@@ -64,7 +64,7 @@ class Drawing:
 
 
 def read_result(directory: Path) -> tuple[dict[str, Any], list[dict[str, str]]]:
-    """Return the result document and flow records (none of a sweep) from a directory that `capstan run` wrote.
+    """Return the result document and the records of flows that count (none of a sweep) that `capstan run` wrote.
 
     Raises ReportError.
     """
@@ -80,7 +80,7 @@ def read_result(directory: Path) -> tuple[dict[str, Any], list[dict[str, str]]]:
     if not records.exists():
         return document, []
     with records.open(encoding="utf-8", newline="") as file:
-        return document, list(csv.DictReader(file))
+        return document, [row for row in csv.DictReader(file) if row.get("counted") != "False"]
 
 
 def drawings(document: Document, records: Sequence[Mapping[str, str]]) -> list[Drawing]:

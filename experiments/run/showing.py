@@ -25,6 +25,8 @@ from experiments.spec.spec import Spec
 AGAIN_S: Final = 5.0
 """Before the next round after one without a result, so that what never works does not fill the database."""
 ASK_EVERY_S: Final = 1.0
+ROUNDS: Final = "rounds"
+"""Directory of rounds' results, within that of all results: what people ran themselves is not ours to remove."""
 SPOILT: Final = (ControllerError, DeploymentError, DrainError, OutcomeError, EmptyError, TrafficError)
 """What a round may end with while the fabric lives on: people who watch also take links down and switch schemes."""
 
@@ -67,7 +69,7 @@ def show(
 ) -> None:
     """Run *spec* on a deployment that is up until a signal ends it, each time with the next seed.
 
-    keep: so many results stay in `results`, the newest. A round without a result is reported, and the next begins.
+    keep: so many results stay in `rounds` of *results*, the newest. A round without one is reported; the next begins.
     between: called before each round, for whatever else the fabric is wanted for; wanted: whether it is, asked at most
     once a second while a round goes on, which then ends as cancelled, without a result.
 
@@ -83,7 +85,11 @@ def show(
             steps = Steps([round_spec], GiveWay(on_progress, wanted))
             on_result(
                 Experiment(
-                    round_spec, deployment, steps, steps.plans[0], _keeper(results, round_spec, text, keep)
+                    round_spec,
+                    deployment,
+                    steps,
+                    steps.plans[0],
+                    _keeper(results / ROUNDS, round_spec, text, keep),
                 ).run()
             )
         except CancelledError:
@@ -96,13 +102,18 @@ def show(
         seed += 1
 
 
-def _keeper(results: Path, spec: Spec, text: str, keep: int) -> Callable[[Any, Sequence[Run]], Path]:
+def remove_older(rounds: Path, keep: int) -> None:
+    """Remove all results below *rounds* but the newest."""
+    finished = [path for path in rounds.iterdir() if (path / "result.json").exists()]
+    for path in sorted(finished, key=lambda path: path.stat().st_mtime)[:-keep]:
+        shutil.rmtree(path)
+
+
+def _keeper(rounds: Path, spec: Spec, text: str, keep: int) -> Callable[[Any, Sequence[Run]], Path]:
     def write(document: Any, runs: Sequence[Run]) -> Path:
         started = datetime.fromisoformat(document["started"])
-        directory = write_result(new_directory(results, spec.name, started), document, runs, text)
-        older = [path for path in results.glob(f"{spec.name}-*") if (path / "result.json").exists()]
-        for path in sorted(older, key=lambda path: path.stat().st_mtime)[:-keep]:
-            shutil.rmtree(path)
+        directory = write_result(new_directory(rounds, spec.name, started), document, runs, text)
+        remove_older(rounds, keep)
         return directory
 
     return write

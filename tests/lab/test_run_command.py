@@ -1,4 +1,4 @@
-"""`capstan run` as a process: what it leaves when it is done, and when it is told to end."""
+"""`capstan run`, `agree` and `show` as processes: what they leave when they are done, and when they are ended."""
 
 from __future__ import annotations
 
@@ -34,12 +34,15 @@ warm_up_s: 0.2
 """
 
 
-def start(tmp_path: Path, count: int) -> subprocess.Popen[str]:
+def start(tmp_path: Path, count: int, command: str = "run", *options: str) -> subprocess.Popen[str]:
     spec = tmp_path / "brief.yaml"
     spec.write_text(SPEC.replace("COUNT", str(count)))
     variables = {"SUDO_UID": str(CALLER), "SUDO_GID": str(CALLER), "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
-        [sys.executable, "-m", "cli", "run", str(spec), "--results", str(tmp_path / "new" / "results")],
+        [
+            *(sys.executable, "-m", "cli", command, str(spec), *options),
+            *("--results", str(tmp_path / "new" / "results")),
+        ],
         env={**os.environ, **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -71,6 +74,40 @@ def test_results_belong_to_who_called_sudo_and_the_database_is_one_file(tmp_path
     assert {(path.stat().st_uid, path.stat().st_gid) for path in made} == {(CALLER, CALLER)}
     assert tmp_path.stat().st_uid == os.getuid(), "what was there before stays as it was"
     assert state_of_experiment(tmp_path) == "finished"
+
+
+def owners_below(directory: Path) -> set[tuple[int, int]]:
+    return {
+        (path.stat().st_uid, path.stat().st_gid)
+        for path in [directory, *directory.rglob("*")]
+        if path.exists()
+    }
+
+
+def test_what_agree_runs_belongs_to_who_called_sudo(tmp_path: Path) -> None:
+    process = start(tmp_path, 5, "agree")
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert "Lab and simulation" in out, err
+    assert owners_below(tmp_path / "new") == {(CALLER, CALLER)}
+
+
+def test_show_keeps_its_newest_rounds_and_removes_nothing_else(tmp_path: Path) -> None:
+    results = tmp_path / "new" / "results"
+    earlier = results / "brief-20200101-000000"
+    earlier.mkdir(parents=True)
+    (earlier / "result.json").write_text("{}")
+    process = start(tmp_path, 5, "show", "--keep-results", "1")
+    assert process.stderr is not None
+    rounds = 0
+    while rounds < 2:
+        line = process.stderr.readline()
+        assert line, "it ended before its second round did"
+        rounds += line.startswith("kept in")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=PATIENCE_S)
+    assert len(list((results / "rounds").glob("brief-*"))) <= 2, "the newest, and one that was being written"
+    assert (earlier / "result.json").read_text() == "{}"
+    assert owners_below(results / "rounds") == {(CALLER, CALLER)}
 
 
 def test_sigterm_takes_the_fabric_down_and_fails_the_experiment(tmp_path: Path) -> None:

@@ -84,6 +84,18 @@ def test_the_page_has_everything_in_it(result: Path) -> None:
     assert CPU_WARNING not in page.text
 
 
+def test_flows_of_the_lead_in_are_in_no_figure(tmp_path: Path) -> None:
+    spec = replace(spec_small(), repeats=2)
+    runs = [
+        replace(run, flows=tuple(replace(flow, counted=flow.id != 1) for flow in run.flows))
+        for run in runs_of(spec, FINE)
+    ]
+    write_result(tmp_path, document(spec, runs), runs, "name: small\n")
+    _, records = read_result(tmp_path)
+    assert len(records) == sum(len(run.counted) for run in runs) < sum(len(run.flows) for run in runs)
+    assert "1" not in {record["id"] for record in records}
+
+
 def test_markdown_has_the_tables_of_the_terminal_and_figures_beside_it(result: Path, tmp_path: Path) -> None:
     out = tmp_path / "paper.md"
     files = write_report(result, out)

@@ -166,7 +166,7 @@ class Connection:
                     if answer.is_error:
                         answer.read()
                         raise _refusal("GET", "/events", answer)
-                    for identity, event in parse_events(answer.iter_lines()):
+                    for identity, event in parse_events(lines_of(answer.iter_text())):
                         last, failures = identity or last, 0
                         yield event
             except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -194,6 +194,14 @@ class Connected:
     def close(self) -> None:
         """Give the connection back."""
         self._connection.close()
+
+
+def lines_of(pieces: Iterator[str]) -> Iterator[str]:
+    """Yield the lines of a stream of events: they end with LF, and not, as httpx has it, with U+2028 and the like."""
+    rest = ""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split("\n")
+        yield from (line.removesuffix("\r") for line in lines)
 
 
 def parse_events(lines: Iterator[str]) -> Iterator[tuple[str | None, dict[str, Any]]]:

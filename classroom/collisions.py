@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from classroom.answer import Answer, AnswerError, Finding
-from plain.reading import shown
+from plain.shown import shown
 
 TABLES: Final = 40
 CHANCE: Final = 1 - 4 * 3 * 2 * 1 / 4**4

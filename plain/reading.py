@@ -9,17 +9,14 @@ import math
 import re
 import types
 import typing
-from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin
 
 from capstan_client.errors import CapstanError
 from plain.bounds import beyond, bounds_of, unit_of
+from plain.field_path import Where, last_step, path_text
+from plain.shown import LONGEST_SHOWN, shown
 
 T = TypeVar("T")
-LONGEST_SHOWN: Final = 200
-"""Characters of what does not fit, in an error."""
-_LONGEST_NUMBER: Final = 10**50
-"""Above, a whole number is shown by its length: its digits take a time that grows with the square of it."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -51,64 +48,12 @@ def did_you_mean(word: str, known: typing.Iterable[str]) -> str:
     return f"; known: {', '.join(names)}" if names else "; there are none"
 
 
-def shown(data: object) -> str:
-    """Return *data* as an error shows it: what a peer sent may be megabytes, and errors are logged.
-
-    The work is bounded, too: no more of *data* is looked at than is shown.
-    """
-    text = ""
-    for piece in _pieces(data):
-        text += piece
-        if len(text) > LONGEST_SHOWN:
-            return f"{text[:LONGEST_SHOWN]}..."
-    return text
-
-
-def _pieces(data: object) -> Iterator[str]:
-    """Yield the pieces of ``repr(data)``, as far as they are asked for."""
-    waiting: list[Iterator[str | tuple[object]]] = [iter([(data,)])]
-    while waiting:
-        piece = next(waiting[-1], None)
-        if piece is None:
-            waiting.pop()
-        elif isinstance(piece, str):
-            yield piece
-        else:
-            (item,) = piece
-            if isinstance(item, dict | list | tuple):
-                waiting.append(_parts(item))
-            else:
-                yield _short(item)
-
-
-def _parts(data: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Iterator[str | tuple[object]]:
-    """Yield of a container's form its signs, and its items as tuples of one."""
-    begin, end = "{}" if isinstance(data, dict) else "[]" if isinstance(data, list) else "()"
-    yield begin
-    for number, item in enumerate(data):
-        if number:
-            yield ", "
-        yield (item,)
-        if isinstance(data, dict):
-            yield ": "
-            yield (data[item],)
-    yield f",{end}" if isinstance(data, tuple) and len(data) == 1 else end
-
-
 def _word(data: object) -> str:
     """Return the text that is compared with what is known."""
     return data[: LONGEST_SHOWN + 1] if isinstance(data, str) else shown(data)
 
 
-def _short(data: object) -> str:
-    if isinstance(data, str | bytes):
-        return repr(data[: LONGEST_SHOWN + 1])
-    if isinstance(data, int) and abs(data) > _LONGEST_NUMBER:
-        return f"a whole number of {data.bit_length()} bits"
-    return repr(data)
-
-
-def _read(kind: Any, data: object, where: str) -> Any:
+def _read(kind: Any, data: object, where: Where) -> Any:
     if kind is Any:
         _check_text(data, where)
         return data
@@ -118,45 +63,49 @@ def _read(kind: Any, data: object, where: str) -> Any:
     if origin is Annotated:
         value = _read(get_args(kind)[0], data, where)
         bounds = bounds_of(kind)
-        wrong = None if bounds is None or value is None else beyond(bounds, value, unit_of(where))
+        wrong = None if bounds is None or value is None else beyond(bounds, value, unit_of(last_step(where)))
         if wrong is not None:
-            raise PlainError(where, wrong)
+            raise PlainError(path_text(where), wrong)
         return value
     if origin is Literal:
         if data not in get_args(kind):
             options = [str(option) for option in get_args(kind)]
-            raise PlainError(where, f"{shown(data)} is not known{did_you_mean(_word(data), options)}")
+            raise PlainError(
+                path_text(where), f"{shown(data)} is not known{did_you_mean(_word(data), options)}"
+            )
         return data
     if origin in (types.UnionType, typing.Union):
         inner = [option for option in get_args(kind) if option is not types.NoneType]
         return None if data is None else _read(inner[0], data, where)
     if origin in (list, tuple):
         if not isinstance(data, list | tuple):
-            raise PlainError(where, f"expected a list, got {shown(data)}")
-        return origin(_read(get_args(kind)[0], item, f"{where}[{index}]") for index, item in enumerate(data))
+            raise PlainError(path_text(where), f"expected a list, got {shown(data)}")
+        return origin(_read(get_args(kind)[0], item, (where, index)) for index, item in enumerate(data))
     if origin is dict:
         if not isinstance(data, dict):
-            raise PlainError(where, f"expected an object, got {shown(data)}")
+            raise PlainError(path_text(where), f"expected an object, got {shown(data)}")
         for key in data:
             _check_text(key, where)
-        return {str(key): _read(get_args(kind)[1], item, f"{where}.{key}") for key, item in data.items()}
+        return {str(key): _read(get_args(kind)[1], item, (where, str(key))) for key, item in data.items()}
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
         try:
             return float(data)
         except OverflowError:
-            raise PlainError(where, "is beyond what a float holds") from None
+            raise PlainError(path_text(where), "is beyond what a float holds") from None
     if kind is int and isinstance(data, float) and data.is_integer():
         return int(data)  # 1.0 is as whole a number as 1, for JSON and YAML alike
     if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
-        raise PlainError(where, f"expected {kind.__name__}, got {shown(data)}")
+        raise PlainError(path_text(where), f"expected {kind.__name__}, got {shown(data)}")
     if isinstance(data, float) and not math.isfinite(data):
-        raise PlainError(where, "is not a number" if data != data else "is infinite: give a number")
+        raise PlainError(
+            path_text(where), "is not a number" if data != data else "is infinite: give a number"
+        )
     if isinstance(data, str):
         _check_text(data, where)
     return data
 
 
-def _check_text(data: object, where: str) -> None:
+def _check_text(data: object, where: Where) -> None:
     """Raise PlainError if some text in *data* cannot be sent on: JSON has a form for half a character, UTF-8 has none.
 
     Neither has JSON one for numbers that are infinite, or none.
@@ -169,11 +118,12 @@ def _check_text(data: object, where: str) -> None:
         if isinstance(item, str):
             if not item.isascii() and _SURROGATE.search(item):
                 raise PlainError(
-                    where, "holds half a character (a lone surrogate), which is not text: leave it out"
+                    path_text(where),
+                    "holds half a character (a lone surrogate), which is not text: leave it out",
                 )
         elif isinstance(item, float):
             if not math.isfinite(item):
-                raise PlainError(where, "holds a number that is infinite, or none")
+                raise PlainError(path_text(where), "holds a number that is infinite, or none")
         elif isinstance(item, dict):
             waiting += item.keys()
             waiting += item.values()
@@ -189,17 +139,18 @@ def _fields(kind: Any) -> tuple[dict[str, Any], dict[str, dataclasses.Field[Any]
     }
 
 
-def _read_dataclass(kind: Any, data: object, where: str) -> Any:
+def _read_dataclass(kind: Any, data: object, where: Where) -> Any:
     if not isinstance(data, dict):
-        raise PlainError(where, f"expected an object, got {shown(data)}")
+        raise PlainError(path_text(where), f"expected an object, got {shown(data)}")
     hints, members = _fields(kind)
     for name in data:
         if name not in members:
             raise PlainError(
-                where, f"field {shown(_word(name))} is not known{did_you_mean(_word(name), members)}"
+                path_text(where),
+                f"field {shown(_word(name))} is not known{did_you_mean(_word(name), members)}",
             )
     for name, item in members.items():
         required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
         if required and name not in data:
-            raise PlainError(where, f"field {name!r} is missing")
-    return kind(**{name: _read(hints[name], value, f"{where}.{name}") for name, value in data.items()})
+            raise PlainError(path_text(where), f"field {name!r} is missing")
+    return kind(**{name: _read(hints[name], value, (where, name)) for name, value in data.items()})

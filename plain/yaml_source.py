@@ -9,13 +9,19 @@ from typing import Any, Final
 
 import yaml
 
+from plain.shown import LONGEST_SHOWN, shown
+
 Path = tuple[str | int, ...]
 DEEPEST: Final = 64
 """Levels of brackets."""
 MOST_VALUES: Final = 100_000
 """Of one file; each time that an alias is used counts, so that a few lines cannot stand for billions."""
-
-
+MOST_CHARACTERS: Final = 1 << 24
+"""Of all values together, likewise."""
+LONGEST_KEY: Final = 200
+"""Characters. Each problem within what it names says it again."""
+MOST_PROBLEMS: Final = 1000
+"""That are listed."""
 LONGEST_NUMBER: Final = 1000
 """Characters."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -86,6 +92,8 @@ def read(text: str, filename: str) -> Source:
     except (_TooMuch, RecursionError) as error:
         text = str(error) if isinstance(error, _TooMuch) else "is nested too deeply"
         return Source(problems=[Problem(1, 1, "", text, filename)], filename=filename)
+    except _TooManyProblems:
+        pass  # those that were found are listed
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
@@ -123,12 +131,24 @@ _Loader.add_implicit_resolver(
 
 
 class _TooMuch(Exception):
-    pass
+    """A file that stands for more than is read."""
+
+
+class _TooManyProblems(Exception):
+    """A file of which no more is read, since enough is wrong with it."""
 
 
 def _words(error: Exception) -> str:
-    """Return what an error says; where that is one value only, its kind, too."""
-    return str(error) if isinstance(error, yaml.YAMLError | ValueError) else repr(error)
+    """Return what an error says, up to a length; where that is one value only, its kind, too."""
+    text = str(error) if isinstance(error, yaml.YAMLError | ValueError) else repr(error)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def _kind(node: yaml.Node) -> str:
+    """Return what a key is that is no text."""
+    if isinstance(node, yaml.ScalarNode):
+        return shown(node.value)
+    return "a mapping" if isinstance(node, yaml.MappingNode) else "a list"
 
 
 class _Reader:
@@ -137,12 +157,15 @@ class _Reader:
         self._filename = filename
         self._constructor = yaml.constructor.SafeConstructor()
         self._above: set[int] = set()
+        self._characters = 0
         source.data = None
 
     def read(self, node: yaml.Node, path: Path) -> None:
         self._source.data = self._value(node, path)
 
     def _problem(self, node: yaml.Node, path: Path, message: str) -> None:
+        if len(self._source.problems) == MOST_PROBLEMS:
+            raise _TooManyProblems
         mark = node.start_mark
         self._source.problems.append(
             Problem(mark.line + 1, mark.column + 1, text_of(path), message, self._filename)
@@ -156,7 +179,7 @@ class _Reader:
         if len(self._source.values) > MOST_VALUES:
             raise _TooMuch(f"has more than {MOST_VALUES} values")
         if node.tag.rpartition(":")[2] not in ("map", "seq") and not isinstance(node, yaml.ScalarNode):
-            self._problem(node, path, f"tag {node.tag!r} means nothing here: leave it out")
+            self._problem(node, path, f"tag {shown(node.tag)} means nothing here: leave it out")
             return None
         self._above.add(id(node))
         try:
@@ -169,6 +192,11 @@ class _Reader:
             self._above.discard(id(node))
 
     def _scalar(self, node: yaml.Node, path: Path) -> Any:
+        self._characters += len(node.value)
+        if self._characters > MOST_CHARACTERS:
+            raise _TooMuch(
+                f"has more than {MOST_CHARACTERS} characters in its values, those of aliases included"
+            )
         if _SURROGATE.search(node.value):
             self._problem(
                 node, path, "holds half a character (a lone surrogate), which is not text: leave it out"
@@ -188,7 +216,11 @@ class _Reader:
             value = self._constructor.construct_object(node)
         except (yaml.YAMLError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
             # what PyYAML raises for a tag that does not fit its value, as in `!!bool foo`
-            self._problem(node, path, f"cannot be read as {node.tag.rpartition(':')[2]}: {_words(error)}")
+            self._problem(
+                node,
+                path,
+                f"cannot be read as {node.tag.rpartition(':')[2][:LONGEST_SHOWN]}: {_words(error)}",
+            )
             return None
         if isinstance(value, float) and not math.isfinite(value):
             self._problem(node, path, f"{node.value} is not a finite number")
@@ -200,7 +232,10 @@ class _Reader:
         for key_node, value_node in node.value:
             key = self._scalar(key_node, path) if isinstance(key_node, yaml.ScalarNode) else None
             if not isinstance(key, str):
-                self._problem(key_node, path, f"a key must be text, not {key_node.value!r}")
+                self._problem(key_node, path, f"a key must be text, not {_kind(key_node)}")
+                continue
+            if len(key) > LONGEST_KEY:
+                self._problem(key_node, path, f"a key has at most {LONGEST_KEY} characters, not {len(key)}")
                 continue
             here = (*path, key)
             if key in result:

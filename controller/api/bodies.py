@@ -13,6 +13,7 @@ from flask import request
 from controller.api.describing import LARGEST, MOST, SCHEMA, UNIT
 from controller.api.problems import ProblemError
 from ovsdb.port_queues import LONGEST_DELAY_US
+from plain.field_path import Where, path_text
 from plain.reading import PlainError, build, did_you_mean
 
 T = TypeVar("T")
@@ -201,23 +202,23 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _check_keepable(value: object, where: str, depth: int = 0) -> None:
+def _check_keepable(value: object, where: Where, depth: int = 0) -> None:
     """Raise PlainError for a field that some database would not take, or give back, somewhere in *value*."""
     if depth > DEEPEST:
-        raise PlainError(where, f"is nested more than {DEEPEST} levels deep")
+        raise PlainError(path_text(where), f"is nested more than {DEEPEST} levels deep")
     if isinstance(value, int | float) and not -MOST <= value <= MOST:  # nor is infinity
-        raise PlainError(where, f"{value} is not within {-MOST}..{MOST}")
+        raise PlainError(path_text(where), f"{value} is not within {-MOST}..{MOST}")
     if isinstance(value, str) and (not _is_text(value) or "\0" in value):
-        raise PlainError(where, "holds a character that is not text")
-    inner: Iterable[tuple[str, object]] = ()
+        raise PlainError(path_text(where), "holds a character that is not text")
+    inner: Iterable[tuple[str | int, object]] = ()
     if isinstance(value, list):
-        inner = ((f"{where}[{index}]", item) for index, item in enumerate(value))
+        inner = enumerate(value)
     elif isinstance(value, dict):
         for name in value:
             _check_keepable(name, where)
-        inner = ((f"{where}.{name}", item) for name, item in value.items())
-    for place, item in inner:
-        _check_keepable(item, place, depth + 1)
+        inner = value.items()
+    for step, item in inner:
+        _check_keepable(item, (where, step), depth + 1)
 
 
 def _check_bounds(read: Any, where: str) -> None:

@@ -16,7 +16,8 @@ from typing import Any, Final
 from capstan_client.errors import CapstanError
 from controller.schemes.scheme import PATH_TIMES, ClassScheme, Scheme
 from ovsdb.port_queues import queues_problem
-from plain.reading import PlainError, build, did_you_mean, shown
+from plain.reading import PlainError, build, did_you_mean
+from plain.shown import shown
 from plain.yaml_source import Problem, path_of, read
 from protocol.policy import PATH_PARAMETERS, coding_problem, one_estimator, path_problem
 from protocol.priority import thresholds_problem

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +18,8 @@ from experiments.spec.spec import (
 )
 from experiments.spec.sweep import SweepError, check_axes, grid, words
 from plain.reading import build, did_you_mean
+from plain.yaml_source import MOST_PROBLEMS, Problem, Source, read, text_of
 from plain.yaml_source import Path as FieldPath
-from plain.yaml_source import Problem, Source, read, text_of
 
 PRESETS: Final = Path(__file__).parents[1] / "presets"
 
@@ -89,15 +90,15 @@ def check(
 def problems_of(
     source: Source, schemes: Collection[str], check_overrides: CheckOverrides | None = None
 ) -> list[Problem]:
-    """Return all problems of a spec that was read as *source*, as `check` does."""
+    """Return all problems of a spec that was read as *source*, as `check` does; of very many the first."""
     problems = list(source.problems)
     if source.data is None and not problems:
         problems.append(
             Problem(1, 1, "", "is empty; a spec needs at least name, title, fabric, schemes, workload")
         )
     if source.data is not None:
-        problems += against_schema(source)
-        if isinstance(source.data, dict):
+        problems += islice(against_schema(source), MOST_PROBLEMS)
+        if isinstance(source.data, dict) and len(problems) < MOST_PROBLEMS:
             problems += Meaning(source, problems).problems(schemes, check_overrides)
             problems += _sweep(source, problems, schemes, check_overrides)
     return list(dict.fromkeys(replace(item, filename=source.filename) for item in sorted(problems)))

@@ -17,7 +17,8 @@ from experiments.spec.spec import (
 )
 from experiments.spec.sweep import show
 from plain.overrides import merge
-from plain.reading import PlainError, build, did_you_mean, shown
+from plain.reading import PlainError, build, did_you_mean
+from plain.shown import shown
 from plain.yaml_source import Path as FieldPath
 from plain.yaml_source import Problem, Source, text_of
 from topologies.fabric_spec import FabricSpec, FabricSpecError

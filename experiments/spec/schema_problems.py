@@ -10,7 +10,8 @@ import jsonschema
 from jsonschema.exceptions import ValidationError
 
 from experiments.spec.schema import schema
-from plain.reading import LONGEST_SHOWN, did_you_mean, shown
+from plain.reading import did_you_mean
+from plain.shown import LONGEST_SHOWN, shown
 from plain.yaml_source import Path as FieldPath
 from plain.yaml_source import Problem, Source, text_of
 

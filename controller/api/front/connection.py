@@ -321,6 +321,7 @@ class Connection(asyncio.Protocol):
             self.close()
             return
         self._http.start_next_cycle()
+        self._request = None  # a refusal of what comes next is no answer to it
         if self._writable.is_set():
             self._go_on()
         else:

@@ -19,6 +19,7 @@ from wsgiref.types import WSGIApplication
 
 from controller.api.front.backend import serve_control
 from controller.api.front.limits import FrontSettings
+from controller.process.control_thread import ControlThread
 
 _LOG: Final = logging.getLogger("capstan.api")
 ROOT: Final = Path(__file__).resolve().parents[3]
@@ -57,7 +58,7 @@ class HttpFront:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self._listener = socket.create_server((address, port), family=family, backlog=BACKLOG)
         self._process: subprocess.Popen[bytes] | None = None
-        self._keeper: threading.Thread | None = None
+        self._keeper: ControlThread | None = None
         self._ending = threading.Event()
         self._beginning = threading.Lock()
 
@@ -75,7 +76,7 @@ class HttpFront:
     def start(self) -> None:
         """Begin to answer; who connects before waits."""
         self._begin()
-        self._keeper = threading.Thread(target=self._keep, name="http-front", daemon=True)
+        self._keeper = ControlThread(self._keep, "http-front")
         self._keeper.start()
 
     def stop(self) -> None:

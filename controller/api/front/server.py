@@ -30,6 +30,8 @@ interpreter, and the control plane is one of them; a second one at a time makes 
 TURN_S: Final = 0.02
 """After which an answer does not count as being made any more: it waits for something, or is large."""
 BACKLOG: Final = 1024
+MOST_REFUSED: Final = 100
+"""Connections without a place that are answered why, at a time."""
 
 _LOG: Final = logging.getLogger("capstan.api")
 
@@ -57,6 +59,8 @@ class HttpServer:
         )
         self._listener = listener
         self._connections: set[Connection] = set()
+        self._refused: set[Connection] = set()
+        """Those that had no place, until they have taken in why."""
         self._tls = None if settings.tls is None else _context(settings.tls)
         self._places: Places[Connection] = Places(
             limits.connections, limits.connections_per_address, self._waiting
@@ -84,7 +88,7 @@ class HttpServer:
             for task in tasks:
                 task.cancel()
             self._large.close()
-            for connection in tuple(self._connections):
+            for connection in (*self._connections, *self._refused):
                 connection.close()
             for worker in self._workers:
                 worker.close()
@@ -103,25 +107,23 @@ class HttpServer:
 
     def came(self, connection: Connection) -> None:
         """Note a connection; where there are too many, cut off another that only waits. Raises ProblemError (503)."""
-        self._connections.add(connection)
         group = group_of(connection.host)
-        shared = self._places.has_share(group)
-        too_many = self._places.add(group)
-        if not shared:
+        if not self._places.has_share(group):
             most = self.limits.connections_per_address
-            raise ProblemError(
-                503, f"{most} connections from your address are open: close some, or use one again"
+            self._refuse(
+                connection, f"{most} connections from your address are open: close some, or use one again"
             )
-        if too_many:
+            return
+        if self._places.add(group):
             last = self._places.to_close(
-                time.monotonic(),
-                lambda waiter: (
-                    waiter.connection is not connection and waiter.connection.waiting_since == waiter.since
-                ),
+                time.monotonic(), lambda waiter: waiter.connection.waiting_since == waiter.since
             )
             if last is None:
-                raise ProblemError(503, "too many connections: try again later")
+                self._places.remove(group)
+                self._refuse(connection, "too many connections: try again later")
+                return
             last.abort()
+        self._connections.add(connection)
 
     def check(self, environ: dict[str, str]) -> None:
         """Raise ProblemError for a request that may not be, by its head."""
@@ -149,9 +151,19 @@ class HttpServer:
 
     def went(self, connection: Connection) -> None:
         """Note that a connection has ended: its place is free."""
-        if connection in self._connections:
+        if connection in self._refused:
+            self._refused.remove(connection)
+        elif connection in self._connections:
             self._connections.remove(connection)
             self._places.remove(group_of(connection.host))
+
+    def _refuse(self, connection: Connection, why: str) -> None:
+        """Raise ProblemError (503), so that the client learns why; where many linger who did, cut it off."""
+        if len(self._refused) >= MOST_REFUSED:
+            connection.abort()
+            return
+        self._refused.add(connection)
+        raise ProblemError(503, why)
 
     def _waiting(self) -> Iterator[Waiting[Connection]]:
         for connection in self._connections:
@@ -190,8 +202,12 @@ class HttpServer:
         while True:
             await asyncio.sleep(self.limits.look_every_s)
             now = time.monotonic()
-            for connection in tuple(self._connections):
-                connection.look(now)
+            for connection in (*self._connections, *self._refused):
+                try:
+                    connection.look(now)
+                except Exception:  # the others' limits hold
+                    _LOG.exception("a fault while a connection was looked at")
+                    connection.abort()
 
 
 def _context(files: TlsFiles) -> RenewedContext:

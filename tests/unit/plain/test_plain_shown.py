@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plain.reading import LONGEST_SHOWN, PlainError, build
+from plain.reading import PlainError, build
+from plain.shown import LONGEST_SHOWN
 
 FAR = 10 * LONGEST_SHOWN
 scalars = st.none() | st.booleans() | st.integers(-(10**40), 10**40) | st.floats(allow_nan=False) | st.text()

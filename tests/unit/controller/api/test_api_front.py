@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from controller.api.front.backend import HAND_OVER, HandOverError
 from controller.api.front.limits import FrontSettings, Limits
 from controller.api.front.process import AGAIN_S, ROOT, HttpFront
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 MOST: int = 3 << 20
 """Bytes of a request's body, at most."""
@@ -300,6 +300,33 @@ def test_what_is_being_answered_when_told_to_end_is_answered() -> None:
             ending.join()
         with pytest.raises(ConnectionError):
             socket.create_connection(("127.0.0.1", port), timeout=60)
+
+
+WITHOUT_DESCRIPTORS = """
+import os, resource, signal, threading
+from controller.api.front.limits import FrontSettings
+from controller.api.front.process import HttpFront
+from controller.process.control_thread import first_death, on_first_death
+front = HttpFront(lambda environ, start: [], "127.0.0.1", 0, FrontSettings(1))
+front.start()
+died = threading.Event()
+on_first_death(died.set)
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+os.kill(front.pid, signal.SIGKILL)
+assert died.wait(60)
+print(first_death())
+"""
+
+
+def test_where_it_cannot_be_started_anew_the_controller_has_to_end() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT_DESCRIPTORS],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        cwd=ROOT,
+    )
+    assert "the thread 'http-front' died of OSError(24" in ran.stdout, ran.stderr
 
 
 CONTROLLER = """

@@ -8,13 +8,15 @@ import socket
 import time
 from collections import Counter
 from contextlib import ExitStack
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.api.front.limits import MIB, Limits
+from controller.api.front.limits import MIB, Limits, Tokens
 from controller.api.front.pace import Pace
 from controller.api.front.places import Places, Waiting, group_of
+from controller.api.front.server import MOST_REFUSED
 from tests.unit.controller.api.served_api import (
     ANSWER_BYTES,
     PATIENT,
@@ -141,6 +143,38 @@ def test_a_refused_client_that_sends_on_is_cut_off() -> None:
             return False
 
         eventually(cut_off, "it is read without end")
+
+
+def test_a_refusal_after_a_refused_head_is_whole_and_limits_hold_for_others() -> None:
+    with serving(QUICK, tokens=Tokens("operate", "read")) as served:
+        for rest, status in ((b"GET ", b"408"), (b"no request\r\n\r\n", b"400")):
+            with served.connect() as connection:
+                connection.sendall(get("/api/v1/x").replace(b"GET", b"HEAD"))
+                head = b""
+                while not head.endswith(b"\r\n\r\n"):
+                    head += connection.recv(1)
+                assert head.split()[1] == b"401"
+                connection.sendall(rest)
+                refused = b"".join(iter(lambda connection=connection: connection.recv(1 << 16), b""))
+            head, _, body = refused.partition(b"\r\n\r\n")
+            assert head.split()[1] == status
+            assert json.loads(body)["status"] == int(status), "it answers no HEAD"
+        with served.connect() as slow:
+            slow.sendall(b"G")
+            assert answered(slow)[0] == 408
+
+
+def test_refused_connections_do_not_pile_up() -> None:
+    with serving(replace(PATIENT, connections=5)) as served, ExitStack() as stack:
+        readers = [stack.enter_context(served.lazy()) for _ in range(5)]
+        for reader in readers:
+            reader.sendall(get("/endless"))
+        eventually(lambda: served.asked.count("/endless") == 5, "they have all places")
+        others = [stack.enter_context(served.connect()) for _ in range(3 * MOST_REFUSED)]
+        eventually(lambda: sum(map(reset, others)) == 2 * MOST_REFUSED, "what is too much is cut off")
+        status, _, body = answered(others[0])
+        assert (status, json.loads(body)["detail"]) == (503, "too many connections: try again later")
+        assert served.sockets() < 5 + MOST_REFUSED + 20
 
 
 def test_an_address_has_its_share_and_loopback_has_all() -> None:

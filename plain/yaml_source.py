@@ -118,7 +118,17 @@ def _brackets(text: str) -> int:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.1 reads on, off, yes and no as truth values, too."""
+    """Without YAML 1.1's on, off, yes and no as truth values; it stops where there are too many keys and values."""
+
+    nodes = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Return the next node, as PyYAML's composer does. Raises _TooMuch."""
+        self.nodes += 1
+        if self.nodes > 2 * MOST_VALUES:
+            raise _TooMuch(f"has more than {MOST_VALUES} values")
+        node: yaml.Node | None = super().compose_node(parent, index)
+        return node
 
 
 _Loader.yaml_implicit_resolvers = {

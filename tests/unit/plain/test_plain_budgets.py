@@ -30,6 +30,7 @@ def complex_key(levels: int) -> str:
         ("1: x\n", "a key must be text, not '1'"),
         (f"{'k' * 201}: 1\n", "a key has at most 200 characters, not 201"),
         (f"a: &x {'y' * 100_000}\nb: [{'*x, ' * 200}]\n", "has more than 16777216 characters in its values"),
+        ("{" + "x: 1, " * 150_000 + "}", "has more than 100000 values"),
         (f"a: !!{'t' * 100_000} x\n", "tttt..."),
         (f"a: !!bool {'t' * 100_000}\n", "tttt..."),
     ],

@@ -16,6 +16,7 @@ from typing import Final
 
 from classroom import sandbox
 from classroom.answer import Finding
+from classroom.own_results import copy_results
 from classroom.submissions import Submission
 
 MOST_TEXT: Final = 2000
@@ -71,7 +72,10 @@ def mark_submission(submission: Submission, limits: sandbox.Limits, user: int, *
             os.chown(directory, user, user)
         copy = Path(scratch) / submission.file.name  # its own may be readable by its owner only
         shutil.copyfile(submission.file, copy)
-        place = sandbox.Place(copy, submission.results.resolve(), directory / "verdict.json", user)
+        copy.chmod(0o644)
+        results = Path(scratch) / "results"
+        copy_results(submission.results, results)
+        place = sandbox.Place(copy, results, directory / "verdict.json", user)
         seen = sandbox.inside(place) if in_sandbox else place
         arguments = ["-m", "classroom.alone", str(submission.lab.number)]
         arguments += [str(seen.file), str(seen.results), str(seen.verdict)]

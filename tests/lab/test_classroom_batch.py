@@ -43,6 +43,14 @@ def test_a_class_is_marked_and_contained(tmp_path: Path) -> None:
     before = (ROOT / "classroom" / "labs.py").read_bytes()
     # A secret of the lecturer's umask: what only its owner may read is read for its submission all the same.
     (students / "right" / "lab3.py").chmod(0o600)
+    _submit(students, "right", 1, LABS[1].solution.read_bytes())
+    result = students / "right" / "results" / "lab1-20260101-120000"
+    result.mkdir(parents=True)
+    (result / "flows.csv").write_text(
+        "id,repeat,traffic_class,paths\n1,0,long,2049:900\n2,0,long,2049:800 2050:10\n3,0,long,2050:700\n"
+    )
+    (result.parent / "stolen").symlink_to("/etc")
+    result.parent.chmod(0o700)
     ran = subprocess.run(
         [
             sys.executable,
@@ -60,6 +68,7 @@ def test_a_class_is_marked_and_contained(tmp_path: Path) -> None:
         text=True,
         timeout=900,
         check=False,
+        umask=0o077,
     )
     listener.close()
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -68,7 +77,7 @@ def test_a_class_is_marked_and_contained(tmp_path: Path) -> None:
     for name, (_, said) in ATTACKS.items():
         assert said in str(errors[name]), (name, errors[name])
     score = {(mark["student"], mark["lab"]): (mark["right"], mark["items"]) for mark in marks}
-    assert all(score["right", number][0] == score["right", number][1] > 0 for number in (3, 4, 6, 7))
+    assert all(score["right", number][0] == score["right", number][1] > 0 for number in (1, 3, 4, 6, 7))
     assert all(score["wrong", number][0] < score["wrong", number][1] for number in (3, 4, 6, 7))
     assert (ROOT / "classroom" / "labs.py").read_bytes() == before
     for process in Path("/proc").glob("[0-9]*"):

@@ -61,7 +61,9 @@ def test_with_the_solution_nothing_is_missing(
     notebook = read(f"lab{lab.number}.ipynb")
     cell = answer_of(notebook)
     cell.source = cell.source.split("\n", 1)[0] + "\n" + lab.solution.read_text()
-    assert f"lab {lab.number}: nothing is missing" in run(notebook, tmp_path, monkeypatch)
+    work = tmp_path / "my class"
+    work.mkdir()
+    assert f"lab {lab.number}: nothing is missing" in run(notebook, work, monkeypatch)
     assert figures(notebook) == (lab.number in DRAWN)
 
 

@@ -169,6 +169,43 @@ def test_with_nothing_to_keep_sudo_is_asked_for_nothing(unprivileged: Unprivileg
     ]
 
 
+@pytest.mark.parametrize("arguments", [("scheme",), ("link", "l1-s1", "down"), ("capton",)])
+def test_what_speaks_to_a_lab_becomes_root(unprivileged: Unprivileged, arguments: tuple[str, ...]) -> None:
+    assert unprivileged.start(*arguments).returncode == 0
+    assert [asked for asked, _ in unprivileged.seen()] == [
+        ["--", f"{unprivileged.folder}/capstan", *arguments]
+    ]
+
+
+def test_a_proxys_password_is_no_argument_where_packages_are_installed(unprivileged: Unprivileged) -> None:
+    with (unprivileged.folder / "setup" / "packages").open("a") as table:
+        table.write("no-such-package any no-such-program - for a test\n")
+    done = unprivileged.start("--version", **SECRETS)
+    assert "no-such-package" in done.stdout + done.stderr
+    arguments, environment = unprivileged.seen()[0]
+    assert arguments[:2] == ["--preserve-env=https_proxy", "--"]
+    assert arguments[2].endswith("/setup/install-packages")
+    assert not any("password" in argument for argument in arguments)
+    assert environment["https_proxy"] == SECRETS["https_proxy"]
+
+
+def test_what_was_compiled_is_known_again_in_every_locale(unprivileged: Unprivileged) -> None:
+    sort, seen = unprivileged.folder / "bin" / "sort", unprivileged.folder / "seen" / "locale"
+    sort.write_text(f'#!/bin/sh\necho "${{LC_ALL-}}" >> {seen}\nexec /usr/bin/sort "$@"\n')
+    sort.chmod(0o755)
+    (unprivileged.folder / ".venv" / "capstan-native.stamp").write_text("of another locale\n")
+    shutil.copytree(ROOT / "native", unprivileged.folder / "native", ignore=shutil.ignore_patterns("target"))
+    unprivileged.start("model", LC_ALL="en_US.UTF-8")
+    assert seen.read_text().splitlines()[0] == "C"
+
+
+def test_pip_takes_nothing_in_a_users_home_for_installed() -> None:
+    lines = "".join((ROOT / "setup" / name).read_text() for name in ("environment", "webui")).splitlines()
+    installing = [line for line in lines if "-m pip install" in line]
+    assert len(installing) == 2
+    assert all('/bin/python" -I -m pip' in line for line in installing)
+
+
 @pytest.mark.parametrize(
     "said",
     [

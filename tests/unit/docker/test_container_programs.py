@@ -1,0 +1,87 @@
+"""Programs of the containers, without an engine: the check of health, and the start of the database."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controller.api.front.limits import Tokens
+from tests.unit.controller.api.served_api import PATIENT, serving
+from tests.unit.postgresql import OWNER, program
+from tests.waiting import PATIENCE_S, eventually
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize(
+    ("token", "said"),
+    [("read", ""), (None, "the controller does not answer: HTTP Error 401: Unauthorized\n")],
+    ids=["with its token", "without"],
+)
+def test_a_controller_that_asks_for_a_token_is_healthy(tmp_path: Path, token: str | None, said: str) -> None:
+    if token is not None:
+        (tmp_path / "api-read-token").write_text(f"{token}\n")
+    with serving(PATIENT, tokens=Tokens("operate", "read")) as served:
+        url = f"http://127.0.0.1:{served.front.port}/api/v1/health"
+        ran = subprocess.run(
+            [sys.executable, ROOT / "docker" / "health.py", "controller"],
+            env=os.environ | {"CAPSTAN_HEALTH_URL": url, "CAPSTAN_DATA": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+    assert (ran.returncode, ran.stderr) == (1 if said else 0, said)
+
+
+@pytest.fixture
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory with a path short enough for a socket, of the user that the server runs as."""
+    directory = Path(subprocess.check_output(["mktemp", "-d", "/tmp/capstan-pg-XXXXXX"], text=True).strip())
+    if os.geteuid() == 0:
+        shutil.chown(directory, OWNER, OWNER)
+    yield directory
+    shutil.rmtree(directory)
+
+
+def start_database(place: Path) -> subprocess.Popen[bytes]:
+    who = {"user": OWNER, "group": OWNER, "extra_groups": []} if os.geteuid() == 0 else {}
+    programs = Path(program("initdb")).parent
+    return subprocess.Popen(
+        [ROOT / "docker" / "postgres"],
+        env={"PATH": f"{programs}:/usr/bin:/bin", "CAPSTAN_DATA": str(place)},
+        cwd="/",
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        **who,  # type: ignore[call-overload]
+    )
+
+
+def test_a_database_whose_making_was_cut_off_is_made_anew(place: Path) -> None:
+    cut_off = start_database(place)
+    eventually(lambda: list(place.glob("postgres*/PG_VERSION")), "it is being made")
+    os.killpg(cut_off.pid, signal.SIGKILL)
+    cut_off.wait()
+    server = start_database(place)
+    try:
+        eventually(
+            lambda: server.poll() is not None or (place / "postgres-run" / ".s.PGSQL.5432").exists(),
+            "it is up",
+        )
+        assert server.poll() is None
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(PATIENCE_S)
+    single = [program("postgres"), "--single", "-D", str(place / "postgres"), "capstan"]
+    who = {"user": OWNER, "group": OWNER, "extra_groups": []} if os.geteuid() == 0 else {}
+    asked = subprocess.run(
+        single, input="SELECT 40 + 2;", capture_output=True, text=True, timeout=PATIENCE_S, cwd="/", **who
+    )  # type: ignore[call-overload]
+    assert '"42"' in asked.stdout, asked.stderr

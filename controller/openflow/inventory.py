@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from controller.fabric.switch_data import LOCAL_PORT_FIRST, Held, HeldHost, Port
 from controller.openflow.codec import cookie_of, generation_of
@@ -26,6 +27,10 @@ from controller.openflow.reading import (
     ports_in,
 )
 from controller.openflow.tables import Table
+
+MOST_GENERATIONS: Final = 256
+"""Of a switch's flow entries. Ours are few, but others may set cookies as they like; each costs a message that
+deletes its entries, and a free one is needed for what comes instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,8 @@ class InventoryReader:
             rule = rule_of(cookie_of(flow.cookie))
             if flow.table == Table.DELIVER and rule in (Rule.DELIVER, Rule.REMOTE):
                 self._deliveries.append(flow)
+        if len(self._generations) > MOST_GENERATIONS:
+            raise MalformedError(f"flow entries of more than {MOST_GENERATIONS} generations")
 
     def groups(self, body: bytes, last: bool) -> None:
         """Take the next part of an OFPMP_GROUP_STATS reply."""

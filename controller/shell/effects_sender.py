@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from controller.fabric.graph import PortRef
 from controller.openflow.connection import SwitchConnection
 from controller.plane.effects import Effects, ModeChanged, SwitchTurnedAway
 from controller.shell.context import ShellContext
+
+LOG: Final = logging.getLogger(__name__)
 
 TURNED_AWAY_EVERY_S: Final = 10.0
 """Between two events about switches that were turned away; the counter has all of them."""
@@ -68,9 +71,16 @@ class EffectsSender:
             connection = self._switches.get(dpid)
             if connection is None:
                 continue  # it is gone; it gets its whole state when it comes back
-            ticket = connection.session.apply(
-                effects.updates[dpid], dpid in effects.resync, self._shell.now()
-            )
+            try:
+                ticket = connection.session.apply(
+                    effects.updates[dpid], dpid in effects.resync, self._shell.now()
+                )
+            except Exception as error:
+                # The control plane counts it as sent: only a switch that begins anew gets it again.
+                self._shell.counters["faults"] += 1
+                LOG.exception("an update of switch %#x cannot be sent", dpid)
+                self._board.close(connection, f"an update cannot be sent to it: {error!r}")
+                continue
             self._board.flush(connection)
             if dpid in changes and not connection.closed:
                 self._shell.confirmations.trace(

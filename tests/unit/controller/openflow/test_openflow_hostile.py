@@ -21,12 +21,13 @@ from controller.control_plane import ControlPlane
 from controller.openflow import listener
 from controller.openflow.allowed import AllowedSwitches, AllowedSwitchesError, read_allowed_switches
 from controller.openflow.cookies import Rule
+from controller.openflow.inventory import MOST_GENERATIONS
 from controller.openflow.listener import PAUSE_S
 from controller.openflow.packet_allowance import BURST, MOST_PPS
 from controller.openflow.tables import Table
-from controller.openflow.wanted import FlowRule, Match, Output
+from controller.openflow.wanted import Difference, FlowRule, Match, Output
 from controller.plane import isolated
-from controller.plane.effects import SwitchTurnedAway
+from controller.plane.effects import Effects, PacketOut, SwitchTurnedAway
 from controller.plane.snapshot import SwitchInfo
 from controller.process.control_thread import check_control_threads, forget_deaths
 from controller.shell.shell import OpenFlowShell
@@ -326,3 +327,42 @@ def test_a_flow_description_that_cannot_be_harms_only_its_own_connection(control
         eventually(lambda: control.connected() == {GOOD}, "the good switch")
         assert control.counter("refused-peers") == 1
         assert set(control.switches()) == {GOOD}
+
+
+@pytest.mark.parametrize(("generations", "stays"), [(MOST_GENERATIONS, True), (MOST_GENERATIONS + 1, False)])
+def test_entries_of_more_generations_than_any_switch_has_are_refused(
+    control: Control, generations: int, stays: bool
+) -> None:
+    entry = FlowRule(Table.DELIVER, 1, Match())
+    flows = b"".join(flow_description(entry, generation) for generation in range(1, generations + 1))
+    with raw_switch(control.shell.port, GOOD), raw_switch(control.shell.port, ROGUE, flows=flows) as rogue:
+        if stays:
+            eventually(lambda: ofp.OFPT_BUNDLE_ADD_MESSAGE in rogue.received, "its state")
+        else:
+            rogue.closed.wait(60)
+            eventually(lambda: control.counter("refused-peers") == 1, "its refusal")
+        eventually(lambda: control.connected() == ({GOOD, ROGUE} if stays else {GOOD}), "who stays")
+        assert control.counter("faults") == 0
+
+
+def test_an_update_that_cannot_be_sent_ends_only_its_own_connection(
+    control: Control, caplog: pytest.LogCaptureFixture
+) -> None:
+    unsayable = Difference(add_flows=(FlowRule(Table.DELIVER, 1, Match(), (Output(1 << 40),)),))
+    sayable = Difference(add_flows=(FlowRule(Table.DELIVER, 1, Match(), (Output(1),)),))
+    with raw_switch(control.shell.port, GOOD) as good, raw_switch(control.shell.port, ROGUE) as rogue:
+        eventually(lambda: control.connected() == {GOOD, ROGUE}, "both switches")
+        control.shell.wait_applied(60)
+        before = good.received.count(ofp.OFPT_BUNDLE_ADD_MESSAGE)
+        seen = SwitchTurnedAway(0.0, 1, "an event of the same effects")
+        effects = Effects(
+            updates={ROGUE: unsayable, GOOD: sayable},
+            packet_outs=(PacketOut(GOOD, 1, b"last"),),
+            events=(seen,),
+        )
+        control.shell.post(lambda: effects)
+        rogue.closed.wait(60)
+        eventually(lambda: good.received.count(ofp.OFPT_BUNDLE_ADD_MESSAGE) > before, "the other's update")
+        eventually(lambda: seen in control.events, "the event")
+        eventually(lambda: control.connected() == {GOOD}, "the good switch")
+    assert "an update of switch 0x666 cannot be sent" in caplog.text

@@ -70,16 +70,32 @@ class StandingFlow(NamedTuple):
     asked_bytes: int
 
 
+class DecisionNumbers:
+    """Numbers the decisions of all rules in turn: an agent whose policy stays takes only what is newer."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def next(self) -> int:
+        """Return the sequence number of the next decision."""
+        self._last = (self._last + 1) % MODULUS
+        return self._last
+
+
 class AdmissionControl:
     """Answers agents on behalf of a scheduler.
 
     Args:
         hosts: host name by underlay address, as in `Request.destination`; may be replaced.
+        numbers: those of the rule before, where there was one.
     """
 
-    def __init__(self, scheduler: FlowScheduler, hosts: Mapping[str, str]) -> None:
+    def __init__(
+        self, scheduler: FlowScheduler, hosts: Mapping[str, str], numbers: DecisionNumbers | None = None
+    ) -> None:
         self._scheduler = scheduler
         self.hosts = hosts
+        self._decisions: Final = numbers or DecisionNumbers()
         self._flows: Final[dict[int, _Flow]] = {}
         self._numbers: Final[dict[tuple[str, int], int]] = {}
         """The scheduler's number of a host's flow."""
@@ -88,7 +104,6 @@ class AdmissionControl:
         self._ended: Final[dict[str, OrderedDict[int, int]]] = {}
         """By host, flows that have ended, with the sequence number that ended them."""
         self._next = 0
-        self._sequence = 0
         self.counts: Final[Counter[str]] = Counter()
 
     def receive(self, host: str, message: Request | Finished, now: float) -> Answers:
@@ -225,9 +240,7 @@ class AdmissionControl:
         return answers
 
     def _decision(self, flow: _Flow) -> tuple[str, Grant | Stop]:
-        self._sequence = (self._sequence + 1) % MODULUS
+        sequence = self._decisions.next()
         if flow.rate_bps:
-            return flow.host, Grant(
-                self._sequence, flow.number, flow.last_sequence, flow.rate_bps, flow.stamp
-            )
-        return flow.host, Stop(self._sequence, flow.number, flow.last_sequence)
+            return flow.host, Grant(sequence, flow.number, flow.last_sequence, flow.rate_bps, flow.stamp)
+        return flow.host, Stop(sequence, flow.number, flow.last_sequence)

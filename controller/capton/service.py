@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from controller.agents.server import AgentServer
-from controller.capton.admission import AdmissionControl, Answers, StandingFlow
+from controller.capton.admission import AdmissionControl, Answers, DecisionNumbers, StandingFlow
 from controller.capton.fabric import VirtualLink
 from controller.capton.resent import ResentLog, ResentView
 from controller.capton.rules import Paths, scheduler_of
@@ -59,6 +59,7 @@ class AdmissionService:
         self._seen = TopologyView()
         self._paths: Paths = {}
         self._admission: AdmissionControl | None = None
+        self._numbers: Final = DecisionNumbers()
         self._timer: asyncio.TimerHandle | None = None
         self._resent: Final = ResentLog()
         agents.admission.subscribe(self._receive)
@@ -95,7 +96,7 @@ class AdmissionService:
         self._admission = None
         if rule is not None:
             scheduler = scheduler_of(rule, self._seen, self._paths)
-            self._admission = AdmissionControl(scheduler, self._seen.addresses)
+            self._admission = AdmissionControl(scheduler, self._seen.addresses, self._numbers)
         self._plan()
 
     def _set_topology(self, seen: TopologyView, paths: Paths) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from controller.capton.admission import AdmissionControl, Answers
+from controller.capton.admission import AdmissionControl, Answers, DecisionNumbers
 from controller.capton.rules import Paths, scheduler_of
 from controller.capton.service import changes
 from controller.capton.topology_view import SnapshotReader, TopologyView
@@ -41,6 +41,7 @@ class Admission:
         self._seen = TopologyView()
         self._paths: Paths = {}
         self._control: AdmissionControl | None = None
+        self._numbers: Final = DecisionNumbers()
         self._looks = 0
         self._due: float | None = None
 
@@ -50,7 +51,7 @@ class Admission:
         self._looks += 1
         if rule is not None:
             self._control = AdmissionControl(
-                scheduler_of(rule, self._seen, self._paths), self._seen.addresses
+                scheduler_of(rule, self._seen, self._paths), self._seen.addresses, self._numbers
             )
             self._look(self._looks)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -18,7 +18,9 @@ from controller.plane.snapshot import FabricSnapshot, HostInfo, LinkInfo, Switch
 from controller.schemes.scheme import Admission
 from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import Ping, Pong
+from tests.unit.admission_agent import AdmittingAgent
 from tests.unit.agents_channel import RawAgent, Served, served
+from tests.unit.inner_packets import tcp
 from tests.waiting import eventually
 
 RATE = 15_000_000
@@ -317,6 +319,39 @@ def test_another_scheme_forgets_all_grants(tmp_path: Path) -> None:
         world.desk.set_rule(RULE)
         h1.send(Request(3, 9, "10.0.2.1", 1_000_000))
         assert h1.next(Grant).flow == 9
+
+
+@pytest.mark.parametrize("between", [[], [None]], ids=["at once", "after a time without admission"])
+@pytest.mark.parametrize("paths", ["all", "one"])
+def test_an_agent_that_keeps_its_policy_takes_the_decisions_of_another_scheme(
+    tmp_path: Path, between: list[None], paths: Literal["all", "one"]
+) -> None:
+    """It may not have seen the scheme between two with the same policy: it gets the newest one only."""
+    other = replace(RULE, finish_timeout_s=30.0, paths=paths)
+    assert other.policy() == RULE.policy()
+    agent = AdmittingAgent(RULE.policy())
+    with served(tmp_path) as channel:
+        world = World(channel)
+        h1 = world.agent(1)
+
+        def ask(now: float) -> Grant:
+            [request] = agent.messages_to_send(now)
+            assert isinstance(request, Request)
+            h1.send(replace(request, destination="10.0.2.1"))
+            granted = h1.next(Grant)
+            agent.decided(granted, now)
+            assert isinstance(granted, Grant)
+            return granted
+
+        agent.sent(tcp(sequence=0, ports=(40000, 80), flags=0x02), 1e6, 0.0)
+        for step in range(3):
+            ask(0.3 * step)
+            agent.handle_timer(0.3 * step + 0.26)  # it asks again
+        for rule in (*between, other):
+            world.desk.set_rule(rule)
+        assert ask(0.9).rate_bps == (RATE if paths == "all" else CORE)
+    assert agent.totals().get("decisions_late", 0) == 0
+    assert agent.standing() == {"flows_granted": 1, "flows_waiting": 0, "flows_unscheduled": 0}
 
 
 @pytest.mark.parametrize("destination", ["10.9.9.9", "10.0.1.1"])

@@ -160,14 +160,7 @@ class ControlPlane:
         out = Outcome()
         switch = self._switches.get(dpid)
         if switch is not None and switch.connected:
-            switch.lost()
-            self._rollout.gone(dpid, now)
-            self._discovery.switch_disconnected(dpid)
-            self._forgetting.lost(dpid, now)
-            self._modes.watch(dpid, False, now)
-            self._announcements.forget(dpid, now)
-            out.events.append(SwitchDown(now, dpid))
-            self._plan.mark_failure(now + FAILURE_DELAY_S)
+            self._lost(switch, out, now)
         return self._finish(out, now)
 
     def applied(self, dpid: int, now: float) -> Effects:
@@ -345,7 +338,19 @@ class ControlPlane:
         out.turn_away(dpid, reason, now)
         return self._finish(out, now)
 
+    def _lost(self, switch: KnownSwitch, out: Outcome, now: float) -> None:
+        switch.lost()
+        self._rollout.gone(switch.dpid, now)
+        self._discovery.switch_disconnected(switch.dpid)
+        self._forgetting.lost(switch.dpid, now)
+        self._modes.watch(switch.dpid, False, now)
+        self._announcements.forget(switch.dpid, now)
+        out.events.append(SwitchDown(now, switch.dpid))
+        self._plan.mark_failure(now + FAILURE_DELAY_S)
+
     def _forget(self, dpid: int, out: Outcome, now: float) -> None:
+        if self._switches[dpid].connected:
+            self._lost(self._switches[dpid], out, now)
         self._forgetting.forgotten(dpid)
         out.events += self._discovery.forget_switch(dpid, now)
         out.events.append(SwitchForgotten(now, dpid))

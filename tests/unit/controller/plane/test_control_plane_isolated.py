@@ -10,7 +10,7 @@ from controller.fabric.hosts import HOSTS_PER_PORT
 from controller.fabric.switch_data import Held, HeldHost, Port
 from controller.openflow.cookies import Rule
 from controller.plane import isolated
-from controller.plane.effects import Effects, SwitchForgotten, SwitchTurnedAway
+from controller.plane.effects import Effects, SwitchDown, SwitchForgotten, SwitchTurnedAway, SwitchUp
 from controller.plane.forgetting import FORGET_ISOLATED_AFTER_S
 from controller.plane.isolated import PATIENCE_S
 from tests.unit.controller.plane.test_control_plane import all_deliver, running
@@ -59,6 +59,33 @@ def test_one_that_shows_nothing_makes_room_for_the_next(fabric: Simulation) -> N
     effects = join(fabric, FIRST + 4)
     assert set(effects.turned_away) == {FIRST}
     assert isolated_known(fabric) == set(range(FIRST + 1, FIRST + 5))
+
+
+def test_one_that_makes_room_is_gone_for_all_who_know_of_it(fabric: Simulation) -> None:
+    """Of queues, modes and meters nothing stays that no later event would end."""
+    events = []
+    for number in range(4):
+        events += join(fabric, FIRST + number).events
+        say(fabric, FIRST + number, number + 1)
+        fabric.now += 0.1
+    fabric.now += PATIENCE_S
+    events += fabric.plane.tick(fabric.now).events
+    assert {mode.leaf for mode in fabric.plane.modes()} >= set(range(FIRST, FIRST + 4))
+    for number in range(4, 7):
+        effects = join(fabric, FIRST + number)
+        events += effects.events
+        for dpid in effects.turned_away:
+            events += fabric.plane.switch_disconnected(dpid, fabric.now).events
+    up = set()
+    for event in events:
+        if isinstance(event, SwitchUp):
+            up.add(event.dpid)
+        elif isinstance(event, SwitchDown):
+            up.remove(event.dpid)
+        elif isinstance(event, SwitchForgotten):
+            assert event.dpid not in up
+    assert up == isolated_known(fabric) == set(range(FIRST + 3, FIRST + 7))
+    assert not {mode.leaf for mode in fabric.plane.modes()} & set(range(FIRST, FIRST + 3))
 
 
 def test_switches_of_the_fabric_count_for_nothing(fabric: Simulation) -> None:

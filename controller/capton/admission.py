@@ -27,8 +27,11 @@ Answers = list[tuple[str, Grant | Stop]]
 class FlowScheduler(Protocol):
     """What `controller.capton.scheduler` and `controller.capton.single_path` have in common."""
 
-    def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
-        """Take a flow that has *size* bytes left to send, known or not. Return the decisions that follow."""
+    def request(
+        self, flow: int, source: str, destination: str, size: int, now: float, stamp: int = 0
+    ) -> list[Decision]:
+        """Take a flow that has *size* bytes left to send, known or not; *stamp*: of the path that it had so far.
+        Return the decisions that follow."""
 
     def finished(self, flow: int, now: float) -> list[Decision]:
         """Note that a flow has ended. Return the decisions that follow."""
@@ -168,7 +171,7 @@ class AdmissionControl:
         for flow in standing:
             try:
                 decisions = scheduler.request(
-                    flow.flow, flow.source, flow.destination, max(1, flow.remaining_bytes), now
+                    flow.flow, flow.source, flow.destination, max(1, flow.remaining_bytes), now, flow.stamp
                 )
             except ValueError:
                 gone = self._forget(flow.flow)

@@ -81,8 +81,12 @@ class Scheduler:
             round(parameters.finish_timeout_s * 1e9),
         )
 
-    def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
+    def request(
+        self, flow: int, source: str, destination: str, size: int, now: float, stamp: int = 0
+    ) -> list[Decision]:
         """Take a flow that has *size* bytes to send; one that is known already has so many left.
+
+        stamp: means nothing here, where no flow has a path of its own.
 
         Raises:
             ValueError: a host that is not known, one host at both ends, or other ends than the flow's.

@@ -41,6 +41,8 @@ class _Flow:
     turn: int
     rate_bps: int = 0
     stamp: int = 0
+    end: float | None = None
+    """When all its bytes should have left; only while it is granted."""
 
 
 class SinglePathScheduler:
@@ -66,8 +68,10 @@ class SinglePathScheduler:
                 self._capacity.update(path.links)
         self._left = dict(self._capacity)
 
-    def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
-        """Do as `Scheduler.request`."""
+    def request(
+        self, flow: int, source: str, destination: str, size: int, now: float, stamp: int = 0
+    ) -> list[Decision]:
+        """Do as `Scheduler.request`. stamp: of the path that the flow has had, which it keeps if it can."""
         for name in (source, destination):
             if name not in self._hosts:
                 raise ValueError(f"host {name!r} is not known{did_you_mean(name, self._hosts)}")
@@ -78,10 +82,12 @@ class SinglePathScheduler:
             raise ValueError(f"flow {flow} cannot go from {source!r} to {destination!r}")
         self._pass(now)
         if known is None:
-            self._flows[flow] = _Flow(flow, source, destination, max(1, size), self._now, self._turn)
+            self._flows[flow] = _Flow(
+                flow, source, destination, max(1, size), self._now, self._turn, stamp=stamp
+            )
             self._turn += 1
         else:
-            known.remaining = max(1, size)
+            known.remaining, known.end = max(1, size), None
         return self._decide()
 
     def finished(self, flow: int, now: float) -> list[Decision]:
@@ -98,14 +104,20 @@ class SinglePathScheduler:
     def expire(self, now: float) -> list[Decision]:
         """Do as `Scheduler.expire`."""
         self._pass(now)
-        over = [flow.number for flow in self._flows.values() if flow.rate_bps and self._end(flow) <= now]
+        timeout_s = self._parameters.finish_timeout_s
+        over = [
+            flow.number
+            for flow in self._flows.values()
+            if flow.end is not None and flow.end + timeout_s <= self._now
+        ]
         for number in over:
             del self._flows[number]
         return [Decision(number, 0) for number in over] + self._decide()
 
     def next_event(self) -> float | None:
         """Do as `Scheduler.next_event`."""
-        return min((self._end(flow) for flow in self._flows.values() if flow.rate_bps), default=None)
+        end = min((flow.end for flow in self._flows.values() if flow.end is not None), default=None)
+        return None if end is None else end + self._parameters.finish_timeout_s
 
     def flows(self, now: float) -> list[ActiveFlow]:
         """Return what `Scheduler.flows` does, each with its path."""
@@ -138,9 +150,6 @@ class SinglePathScheduler:
             flow.remaining = max(0.0, flow.remaining - flow.rate_bps / 8 * max(0.0, now - self._now))
         self._now = max(self._now, now)
 
-    def _end(self, flow: _Flow) -> float:
-        return self._now + flow.remaining * 8 / flow.rate_bps + self._parameters.finish_timeout_s
-
     def _ordered(self) -> list[_Flow]:
         ageing = self._parameters.ageing_bytes_per_s
         return sorted(
@@ -158,8 +167,12 @@ class SinglePathScheduler:
                 left[name] -= rate
             stamp = 0 if path is None or not rate else path.stamp
             if (rate, stamp) != (flow.rate_bps, flow.stamp):
+                if rate != flow.rate_bps:
+                    flow.end = None
                 flow.rate_bps, flow.stamp = rate, stamp
                 decisions.append(Decision(flow.number, rate, stamp))
+            if rate and flow.end is None:
+                flow.end = self._now + flow.remaining * 8 / rate
         return sorted(decisions, key=lambda decision: decision.rate_bps > 0)
 
     def _best(

@@ -33,6 +33,7 @@ class Refusals:
 
     def update_refused(self, dpid: int, errors: tuple[SwitchError, ...], now: float) -> bool:
         """Note that the switch refused a part of an update. Return whether it is to begin anew now."""
+        self._prune(now)
         self._unlike[dpid] = (now, errors)
         heal_at = self._healed.get(dpid, -HEAL_EVERY_S) + HEAL_EVERY_S
         if now < heal_at:
@@ -52,6 +53,7 @@ class Refusals:
         for dpid in due:
             del self._heal_at[dpid]
             self._healed[dpid] = now
+        self._prune(now)
         return due
 
     def deadline(self) -> float | None:
@@ -67,3 +69,13 @@ class Refusals:
             if dpid in connected or now - refused_s < HEAL_EVERY_S
             for error in errors
         ]
+
+    def _prune(self, now: float) -> None:
+        """Drop what says nothing any more: a datapath id may have been made up, and not come back."""
+        self._healed = {dpid: at for dpid, at in self._healed.items() if now - at < HEAL_EVERY_S}
+        # By then its connection has been closed, and `began_anew` came if it has connected again.
+        self._unlike = {
+            dpid: refusal
+            for dpid, refusal in self._unlike.items()
+            if dpid in self._heal_at or now - refusal[0] < HEAL_EVERY_S
+        }

@@ -14,6 +14,8 @@ from controller.shell.shell_events import SwitchRefused
 
 LOG: Final = logging.getLogger(__name__)
 
+MOST_LINES: Final = 5
+"""In the log, about what a switch refused of one update; another says how much more there was."""
 BEGINS_ANEW: Final = "it refused an update; it gets its whole state when it connects again"
 
 
@@ -44,8 +46,15 @@ class UpdateResults:
         self, connection: SwitchConnection, ticket: int, errors: tuple[SwitchError, ...], read_at: float
     ) -> None:
         """Take a switch's confirmation of an update, of which it refused what *errors* say."""
-        for error in errors:
+        for error in errors[:MOST_LINES]:
             self.refused(error)
+        for error in errors[MOST_LINES:]:
+            self._note(error)
+        if len(errors) > MOST_LINES:
+            more = len(errors) - MOST_LINES
+            LOG.error(
+                "switch %s refused %d more parts of this update at least", connection.session.name, more
+            )
         trace = self._shell.confirmations.confirmed((connection, ticket), errors, read_at)
         if trace is not None:
             self._shell.on_event(trace)
@@ -53,11 +62,9 @@ class UpdateResults:
             self._heal(connection, errors)
 
     def refused(self, error: SwitchError) -> None:
-        """Note what a switch refused."""
-        self._shell.counters["refused"] += 1
-        self._refusals.note(error)
+        """Note what a switch refused, with a line in the log."""
         LOG.error("%s", error)
-        self._shell.on_event(SwitchRefused(error.at, error))
+        self._note(error)
 
     def began_anew(self, dpid: int) -> None:
         """Note that a switch has connected: it gets its whole state now."""
@@ -73,6 +80,11 @@ class UpdateResults:
             connection = self._board.switches.get(dpid)
             if connection is not None:
                 self._board.close(connection, BEGINS_ANEW)
+
+    def _note(self, error: SwitchError) -> None:
+        self._shell.counters["refused"] += 1
+        self._refusals.note(error)
+        self._shell.on_event(SwitchRefused(error.at, error))
 
     def _heal(self, connection: SwitchConnection, errors: tuple[SwitchError, ...]) -> None:
         """Begin with a switch anew: a refused update leaves it unlike what the control plane believes."""

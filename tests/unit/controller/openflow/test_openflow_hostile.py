@@ -24,6 +24,7 @@ from controller.openflow.cookies import Rule
 from controller.openflow.inventory import MOST_GENERATIONS
 from controller.openflow.listener import PAUSE_S
 from controller.openflow.packet_allowance import BURST, MOST_PPS
+from controller.openflow.session import MOST_ERRORS
 from controller.openflow.tables import Table
 from controller.openflow.wanted import Difference, FlowRule, Match, Output
 from controller.plane import isolated
@@ -31,7 +32,8 @@ from controller.plane.effects import Effects, PacketOut, SwitchTurnedAway
 from controller.plane.snapshot import SwitchInfo
 from controller.process.control_thread import check_control_threads, forget_deaths
 from controller.shell.shell import OpenFlowShell
-from tests.unit.raw_switch import raw_switch
+from controller.shell.update_results import MOST_LINES
+from tests.unit.raw_switch import RawSwitch, raw_switch
 from tests.unit.switch_messages import features, flow_description, hello, message, multipart, packet_in
 from tests.waiting import eventually
 
@@ -366,3 +368,26 @@ def test_an_update_that_cannot_be_sent_ends_only_its_own_connection(
         eventually(lambda: seen in control.events, "the event")
         eventually(lambda: control.connected() == {GOOD}, "the good switch")
     assert "an update of switch 0x666 cannot be sent" in caplog.text
+
+
+class Refusing(RawSwitch):
+    """It refuses every part of every bundle."""
+
+    def _answer(self, kind: int, xid: int, one: bytes) -> bytes:
+        if kind == ofp.OFPT_BUNDLE_ADD_MESSAGE:
+            return message(ofp.OFPT_ERROR, xid, struct.pack("!HH", ofp.OFPET_BAD_MATCH, 0) + one[:64])
+        return super()._answer(kind, xid, one)
+
+
+def test_a_switch_that_refuses_all_does_not_fill_the_log(
+    control: Control, caplog: pytest.LogCaptureFixture
+) -> None:
+    rogue = Refusing(control.shell.port, ROGUE)
+    with contextlib.closing(rogue):
+        rogue.closed.wait(60)
+        eventually(lambda: control.connected() == set(), "its end")
+    refused = control.counter("refused")
+    assert refused == min(MOST_ERRORS, rogue.received.count(ofp.OFPT_BUNDLE_ADD_MESSAGE)) > 2 * MOST_LINES
+    lines = [record.message for record in caplog.records if "refused" in record.message]
+    assert len(lines) == MOST_LINES + 1
+    assert lines[-1] == f"switch {ROGUE:#x} refused {refused - MOST_LINES} more parts of this update at least"

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from controller.openflow.errors import SwitchError
 from controller.openflow.refusals import HEAL_EVERY_S, KEPT_ERRORS, Refusals
 
@@ -51,3 +56,47 @@ def test_a_switch_that_refuses_again_too_soon_begins_anew_when_it_may() -> None:
     assert not refusals.update_refused(1, (error(1, 100.0),), 135.0)
     refusals.began_anew(1)  # by itself, before its time
     assert refusals.deadline() is None
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(("refuses", "refuses", "returns", "ticks")),
+            st.integers(1, 4),
+            st.floats(0.0, 2 * HEAL_EVERY_S),
+        ),
+        max_size=40,
+    )
+)
+def test_what_is_pruned_changes_nothing_that_is_said(happens: list[tuple[str, int, float]]) -> None:
+    """Against a list of all that ever was: who is to begin anew, and what is open, as connections come and go."""
+    refusals, now, connected = Refusals(), 0.0, {1, 2, 3, 4}
+    healed: dict[int, float] = {}
+    unlike: dict[int, float] = {}
+    for what, dpid, pause in happens:
+        now += pause
+        for due in refusals.due(now):
+            connected.discard(due)
+            healed[due] = now
+        if what == "refuses" and dpid in connected:
+            anew = refusals.update_refused(dpid, (error(dpid, now),), now)
+            assert anew == (now - healed.get(dpid, -HEAL_EVERY_S) >= HEAL_EVERY_S)
+            unlike[dpid] = now
+            if anew:
+                connected.discard(dpid)
+                healed[dpid] = now
+        elif what == "returns" and dpid not in connected:
+            connected.add(dpid)
+            unlike.pop(dpid, None)
+            refusals.began_anew(dpid)
+        still = {who: at for who, at in unlike.items() if who in connected or now - at < HEAL_EVERY_S}
+        assert sorted(found.dpid for found in refusals.open(connected, now)) == sorted(still)
+
+
+def test_switches_that_do_not_return_leave_nothing() -> None:
+    refusals = Refusals()
+    sizes = []
+    for number in range(4000):
+        refusals.update_refused(number, (error(number, 0.1 * number),), 0.1 * number)
+        sizes.append(sum(sys.getsizeof(kept) for kept in vars(refusals).values()))
+    assert max(sizes[1000:]) <= max(sizes[:1000])

@@ -292,6 +292,10 @@ class ControlPlane:
         """Return whether a switch has a link, up or not."""
         return self._discovery.is_wired_switch(dpid)
 
+    def addresses(self) -> frozenset[str]:
+        """Return the addresses of all known hosts."""
+        return frozenset(host.ipv4 for host in self._hosts)
+
     def snapshot(self) -> FabricSnapshot:
         """Return the fabric as it is known now."""
         return FabricSnapshot(

@@ -57,6 +57,8 @@ from protocol.control import FlowTypes, Paths
 PACKET_BITS: Final = 1500 * 8
 """What a packet time is the time of."""
 CRASH_S: Final = 2.0
+SWEEP_EVERY: Final = 1024
+"""Hosts that are seen until the leaves of those that are known no more are forgotten."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ class RunningController:
         self.live = LiveView(
             self.events, self.shell, self.agents, self.snapshot, self.rates, self.queues.latest, links_every_s
         )
+        self._hosts_seen = 0
         self._lab = lab
         self.faults = Faults(state_file.with_name("faults.json"), self, self.events.add)
         self._scheme_file = SchemeFile(state_file)
@@ -282,6 +285,9 @@ class RunningController:
             self.queues.switch_down(event.dpid)
         if isinstance(event, HostSeen):
             self.agents.set_leaf(event.ipv4, _leaf_key(event.place.dpid))
+            self._hosts_seen += 1
+            if self._hosts_seen % SWEEP_EVERY == 0:
+                self.agents.keep_leaves(self._plane.addresses())
 
     def _publish_types(self, types: FlowTypes) -> None:
         with contextlib.suppress(ChannelError):  # we are ending

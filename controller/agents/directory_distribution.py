@@ -45,6 +45,7 @@ class DirectoryDistribution:
         self._keys = keys
         self._members_file = members_file
         self._spreading: asyncio.TimerHandle | None = None
+        self._members_changed = False
         self._renewal: asyncio.TimerHandle | None = None
 
     def open(self) -> None:
@@ -68,17 +69,25 @@ class DirectoryDistribution:
         session.put_newest("directory", self._frame())
 
     def changed(self) -> None:
-        """Note that the directory has changed: all agents get it soon."""
+        """Note that the members have changed: all agents get keys and the directory soon."""
+        self._members_changed = True
+        self.moved()
+
+    def moved(self) -> None:
+        """Note that a member is at another leaf: all agents get the directory soon."""
         if self._spreading is None:
             self._spreading = asyncio.get_running_loop().call_later(SETTLE_S, self._spread)
 
     def _spread(self) -> None:
         self._spreading = None
+        changed, self._members_changed = self._members_changed, False
         frame = self._frame()
-        self._send_keys()
+        if changed:
+            self._send_keys()  # an agent needs them before the directory that names who else has them
         for session in self._sessions.values():
             session.put_newest("directory", frame)
-        write_members(self._members_file, self._members())
+        if changed:
+            write_members(self._members_file, self._members())
 
     def _frame(self) -> bytes:
         peers = [member.peer() for member in self._members()]

@@ -145,6 +145,10 @@ class Membership:
         """Return all members, by the names of their hosts."""
         return tuple(self._members[host] for host in sorted(self._members))
 
+    def has_underlay(self, underlay_ip: str) -> bool:
+        """Return whether an underlay address is a member's."""
+        return any(member.underlay_ip == underlay_ip for member in self._members.values())
+
     def _remove(self, host: str) -> Member:
         self._away.pop(host, None)
         return self._members.pop(host)

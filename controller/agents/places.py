@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from protocol.control import Paths
 from protocol.frames import encode
 
@@ -23,6 +25,10 @@ class Places:
         changed = self.leaf_of(underlay_ip) != leaf
         self._leaves[underlay_ip] = leaf
         return changed
+
+    def keep_leaves(self, underlay_ips: Container[str]) -> None:
+        """Forget the leaves of all other hosts."""
+        self._leaves = {address: leaf for address, leaf in self._leaves.items() if address in underlay_ips}
 
     def set_paths(self, leaf: str, paths: Paths) -> bool:
         """Set the paths of a leaf. Return True if they changed. Raises ControlError if a message cannot hold them."""

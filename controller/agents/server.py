@@ -9,7 +9,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,6 +134,10 @@ class AgentServer:
     def set_leaf(self, underlay_ip: str, leaf: str) -> None:
         """Send all agents the leaf of a host. Returns at once; for the thread of the OpenFlow shell."""
         self._thread.post(self._place, underlay_ip, leaf)
+
+    def keep_leaves(self, underlay_ips: Container[str]) -> None:
+        """Forget the leaves of all other hosts. Returns at once; for the thread of the OpenFlow shell."""
+        self._thread.post(self._paths.places.keep_leaves, underlay_ips)
 
     def set_paths(self, leaf: str, paths: Paths) -> None:
         """Send the agents at a leaf their paths. Returns at once; for the thread of the OpenFlow shell."""
@@ -345,8 +349,8 @@ class AgentServer:
                 yield member.host, member.underlay_ip, session
 
     def _place(self, underlay_ip: str, leaf: str) -> None:
-        if self._paths.set_leaf(underlay_ip, leaf):
-            self._directory.changed()
+        if self._paths.set_leaf(underlay_ip, leaf) and self._membership.has_underlay(underlay_ip):
+            self._directory.moved()
 
     def _reported(self, session: AgentSession, report: AgentReport) -> None:
         """Pass on what the agent of a host sends, unless another agent has replaced it."""

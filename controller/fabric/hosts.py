@@ -7,7 +7,7 @@ are a host that moved, if its old port is down, or if nothing answers there, tho
 `CHALLENGE_S`; this holds for agents' hosts, too. One that answers at its old port stays.
 
 A host whose agent has left keeps its agent's treatment: agents keep sending while their channel is away, and on
-another's ports nothing else is to be expected there.
+another's ports nothing else is to be expected there. It is forgotten with its place: it may be nowhere now.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ class Host:
     challenged_at: float | None = None
     """When another host claimed its address and it was asked."""
     reported_at: float = float("-inf")
+    left: bool = False
+    """Its agent has left since it registered."""
 
 
 class Hosts:
@@ -115,6 +117,8 @@ class Hosts:
         """
         mac = mac.lower()
         old = self._by_name.get(name)
+        if old is not None:
+            old.left = False
         if old is not None and (old.ipv4, old.mac, old.agent) == (ipv4, mac, True):
             return old
         if old is not None and old.ipv4 != ipv4:
@@ -128,16 +132,19 @@ class Hosts:
             host.mac = mac
         if host.name != name:
             self._by_name.pop(host.name, None)
-        host.name, host.agent = name, True
+        host.name, host.agent, host.left = name, True, False
         self._by_name[name] = host
         self._registered_macs.setdefault(mac, set()).add(ipv4)
         self.version += 1
         return host
 
     def left(self, name: str) -> None:
-        """Note that an agent is gone for good. Its host stays if its place is known (see above)."""
+        """Note that an agent is gone for good. Its host stays as long as its place is known (see above)."""
         host = self._by_name.get(name)
-        if host is not None and host.place is None:
+        if host is None:
+            return
+        host.left = True
+        if host.place is None:
             self._forget(host)
 
     def held(self, dpid: int, hosts: Iterable[HeldHost], now: float) -> list[HostEvent]:
@@ -223,7 +230,7 @@ class Hosts:
         """
         for ipv4 in sorted(self._by_place.get(place, ())):
             host = self._by_ip[ipv4]
-            if host.name:
+            if host.name and not host.left:
                 self._unplace(host)
             else:
                 self._forget(host)

@@ -52,6 +52,39 @@ def test_a_switch_without_connection_and_links_is_forgotten_and_welcome_again() 
     assert deadline < sim.now + LOOK_EVERY_S, "nothing is left to look for"
 
 
+@pytest.mark.parametrize("comes_back", [False, True])
+@pytest.mark.parametrize("leaves_first", ["agent", "leaf"])
+def test_a_host_whose_agent_has_left_goes_with_its_leaf(leaves_first: str, comes_back: bool) -> None:
+    """Else it would be looked for ever after, and the fabric never be ready again."""
+    sim = running(leaf_spine(3, 2, 1))
+    gone = sim.shape.hosts[2]
+
+    def leave() -> None:
+        sim.do(sim.plane.agent_left(gone.name, sim.now))
+
+    if leaves_first == "agent":
+        leave()
+        if comes_back:
+            sim.join(gone)
+    lose_power(sim, gone.place.dpid)
+    sim.run(LONG_S)
+    assert gone.place.dpid not in known(sim)
+    if comes_back and leaves_first == "agent":
+        assert not sim.plane.ready()
+        leave()
+    elif leaves_first == "leaf":
+        leave()
+    sim.run_until(sim.plane.ready, 5)
+    assert gone.ipv4 not in {host.ipv4 for host in sim.plane.snapshot().hosts}
+    if comes_back:
+        for link in sim.shape.links:
+            sim.mend(link)
+        sim.connect(gone.place.dpid)
+        sim.join(gone)
+        sim.run_until(lambda: all_deliver(sim), 10)
+        sim.run_until(sim.plane.ready, 5)
+
+
 def test_a_switch_that_may_still_forward_stays() -> None:
     sim = running(leaf_spine(2, 3, 1))
     sim.kill(SPINE)  # its cables keep their light

@@ -190,7 +190,7 @@ class TypeLearner:
 
     def _run(self) -> None:
         try:
-            self._kept.restore()
+            self._restore()
             while not self._stopping:
                 self._take_in()
                 self._apply_policy()
@@ -206,6 +206,13 @@ class TypeLearner:
             _LOG.exception("learning of flow types has ended; agents keep what they have")
         finally:
             self._job.close()
+
+    def _restore(self) -> None:
+        try:
+            self._kept.restore()
+        except Exception as error:  # what ends from now on can be learnt from
+            _LOG.exception("records of earlier flows cannot be read")
+            self._note(TypesFailed(f"records of earlier flows cannot be read: {error}"))
 
     def _due_now(self) -> tuple[Priority, int] | None:
         with self._changed:
@@ -231,6 +238,17 @@ class TypeLearner:
         self._kept.keep()
 
     def _learn(self, priority: Priority, version: int) -> None:
+        """Compute types and publish them; what fails, as with a full disk, is tried again at the next interval."""
+        try:
+            self._compute(priority, version)
+        except Exception as error:
+            _LOG.exception("types of flows cannot be computed; agents keep what they have")
+            self._job.close()
+            reason = f"{type(error).__name__}: {error}"
+            self._record(0.0, len(self._kept.window), f"failed: {reason}")
+            self._note(TypesFailed(reason))
+
+    def _compute(self, priority: Priority, version: int) -> None:
         assert priority.prediction is not None
         window = self._kept.window
         window.most_records, window.most_age_s = (
@@ -327,8 +345,8 @@ class TypeLearner:
         with self._changed:
             if version != self._version:
                 return False  # the scheme has changed meanwhile: it is our turn again at once
-        self._published, self._published_version = types, version
         self._publish(message_of(types, version))
+        self._published, self._published_version = types, version
         return True
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 
+from controller.schemes.loader import load
+from controller.schemes.overrides import with_overrides
 from controller.store.database import open_database
 from controller.store.finished_flows import ABANDONED_S, FinishedFlowStore
+from controller.tpfs.learner import TypeLearner, TypesFailed, TypesLearnt
 from controller.tpfs.records import Names, Records, RecordWindow
 from controller.tpfs.types import differ, flow_types
 from protocol.control import FinishedFlows, FlowTypes, SetPolicy
@@ -213,6 +218,36 @@ def test_a_run_that_begins_anew_learns_from_its_own_flows_and_so_does_a_restarte
         assert types["flows"] == 1000
     with api_world(tmp_path) as world:
         assert _learnt(world)["records"] == 1000
+
+
+def test_neither_a_broken_store_nor_a_full_disk_ends_learning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = open_database(f"sqlite:///{tmp_path / 'capstan.db'}")
+    with engine.begin() as connection:
+        connection.execute(text("DROP TABLE finished_flows"))
+    published: list[FlowTypes] = []
+    noted: list[object] = []
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no such directory"))
+    learner = TypeLearner(published.append, noted.append, FinishedFlowStore(engine, "ours"))
+    records, _ = records_of(FOUR, 2000, np.random.default_rng(0))
+    owners = {address: f"h{number}" for number, address in enumerate(OVERLAY, 1)}
+    for at in range(0, len(records), 500):
+        learner.receive("h1", owners, _said(records[at : at + 500]))
+    learner.set_scheme(with_overrides(load("tpfs"), {"priority.prediction.interval_s": 0.5}), 7)
+    learner.start()
+    try:
+        eventually(lambda: len(noted) >= 3, "failures: of the store, and of more than one computation")
+        assert all(isinstance(event, TypesFailed) for event in noted)
+        assert "finished_flows" in str(noted[0])
+        assert "no such directory" in str(noted[2])
+        assert learner.state().last_outcome.startswith("failed: FileNotFoundError")
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        eventually(lambda: published, "types", 90)
+        eventually(lambda: any(isinstance(event, TypesLearnt) for event in noted), "word of them")
+        assert (published[0].version, len(published[0].types)) == (7, 4)
+    finally:
+        learner.stop()
 
 
 def test_types_that_hardly_moved_are_the_same() -> None:

@@ -220,9 +220,11 @@ class RunningController:
         """Return the names of the fabric as it is now."""
         return self.live.names()
 
-    def set_ports(self, ports: Iterable[PortRef], up: bool) -> None:
-        """Take ports down, or up again. Raise KeyError for a port that its switch has not."""
-        self.shell.set_ports(ports, up)
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> frozenset[PortRef]:
+        """Take ports down, or up again. Return those whose switches are away; raise KeyError for a port that its
+        switch has not.
+        """
+        return self.shell.set_ports(ports, up)
 
     def set_limits(self, limits: Mapping[PortRef, PortLimit]) -> None:
         """Have these ports send at most so much; all others are not limited."""
@@ -275,9 +277,13 @@ class RunningController:
         self.events.add(event)
         if isinstance(event, LinkUp | LinkDown | SwitchUp | SwitchDown | HostSeen | HostLinkChanged):
             self._fabric_watch.wake()
-        if isinstance(event, SwitchUp) and (down := self.faults.held_down(event.dpid)):
-            self.shell.take_down(down)
         if isinstance(event, SwitchUp):
+            for ports, up in (
+                (self.faults.held_down(event.dpid), False),
+                (self.faults.let_go(event.dpid), True),
+            ):
+                if ports:
+                    self.shell.set_ports_soon(ports, up)
             address = self.shell.address_of(event.dpid)
             if address is not None:
                 self.queues.switch_up(event.dpid, address)

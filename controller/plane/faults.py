@@ -75,8 +75,8 @@ class Reach(Protocol):
     def names(self) -> FabricNames:
         """Return the names of the fabric as it is now."""
 
-    def set_ports(self, ports: Iterable[PortRef], up: bool) -> None:
-        """Take ports down or up."""
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> frozenset[PortRef]:
+        """Take ports down or up. Return those whose switches are away."""
 
     def set_limits(self, limits: Mapping[PortRef, PortLimit]) -> None:
         """Limit just these ports."""
@@ -96,7 +96,12 @@ class Faults:
         self._reach = reach
         self._publish = publish
         self._lock = threading.Lock()
-        self._faults: dict[int, Fault] = {fault.id: fault for fault in _read(file)}
+        faults, to_raise = _read(file)
+        self._faults: dict[int, Fault] = {fault.id: fault for fault in faults}
+        self._to_raise = to_raise
+        """Ports that ended faults have left down, since their switches were away. The thread that ends faults waits for
+        that of the switches, which takes from here: so there is no lock for it.
+        """
         self._next_id = max(self._faults, default=0) + 1
 
     def all(self) -> list[Fault]:
@@ -106,6 +111,12 @@ class Faults:
     def held_down(self, dpid: int) -> list[PortRef]:
         """Return ports of a switch that faults hold down: a switch that has come back gets them again."""
         return [port for port in sorted(self._held(self.all())) if port.dpid == dpid]
+
+    def let_go(self, dpid: int) -> list[PortRef]:
+        """Return the ports of a switch that has come back which faults held down that ended meanwhile; each once."""
+        ports = {port for port in tuple(self._to_raise) if port.dpid == dpid}
+        self._to_raise -= ports
+        return sorted(ports - self._held(self.all()))
 
     def limits(self) -> dict[PortRef, PortLimit]:
         """Return the limits of all ports that faults make slower."""
@@ -157,14 +168,22 @@ class Faults:
             if fault is None:
                 raise FaultError(f"there is no fault {number} (any more)")
             rest = [fault for fault in self._faults.values() if fault.id != number]
-            self._write(rest)
+            raised = self._held([fault]) - self._held(rest)
+            before, new = self._faults, raised - self._to_raise
+            # Before switches are asked: what is away then may be back before this thread knows that it was.
+            self._faults = {other.id: other for other in rest}
+            self._to_raise |= new
             try:
-                self._unmake(fault, rest)
+                self._write(rest)
+                self._unmake(fault, rest, raised)
             except BaseException:
+                self._faults = before
+                self._to_raise -= new
                 with suppress(OSError):
                     self._write(self.all())
                 raise
-            del self._faults[number]
+            with suppress(OSError):  # it says too much then: what is up already is raised once more
+                self._write(rest)
             self._publish(FaultEnded(fault))
             return fault
 
@@ -176,15 +195,15 @@ class Faults:
         else:
             self._reach.set_ports(set(fault.ports) - self._held(others), False)
 
-    def _unmake(self, fault: Fault, rest: list[Fault]) -> None:
+    def _unmake(self, fault: Fault, rest: list[Fault], raised: set[PortRef]) -> None:
         if fault.kind == "slow-link":
             self._reach.set_limits(_limits(rest))
             for text in self._reach.wait_ports(
                 fault.ports, LIMIT_S
             ):  # a switch that comes back gets it again
                 _LOG.warning("%s is not as fast as it was: %s", fault.target, text)
-        elif fault.kind != "agent-down":  # an agent comes back by itself
-            self._reach.set_ports(set(fault.ports) - self._held(rest), True)
+        elif raised:  # an agent comes back by itself
+            self._to_raise -= raised - self._reach.set_ports(raised, True)
 
     def _slow(self, fault: Fault, others: list[Fault]) -> None:
         self._reach.set_limits(_limits([*others, fault]))
@@ -225,7 +244,8 @@ class Faults:
 
     def _write(self, faults: Iterable[Fault]) -> None:
         fresh = self._file.with_suffix(".new")
-        fresh.write_text(json.dumps([asdict(fault) for fault in faults]))
+        kept = {"faults": [asdict(fault) for fault in faults], "to_raise": sorted(self._to_raise)}
+        fresh.write_text(json.dumps(kept))
         fresh.replace(self._file)
 
 
@@ -250,14 +270,20 @@ def _limits(faults: Iterable[Fault]) -> dict[PortRef, PortLimit]:
     }
 
 
-def _read(file: Path) -> list[Fault]:
+def _read(file: Path) -> tuple[list[Fault], set[PortRef]]:
+    """Return the faults, and the ports to raise."""
     try:
-        data: list[dict[str, Any]] = json.loads(file.read_text())
-        return [
-            Fault(**{**entry, "ports": tuple(PortRef(*port) for port in entry["ports"])}) for entry in data
+        kept: Any = json.loads(file.read_text())
+        data = (
+            {"faults": kept, "to_raise": []} if isinstance(kept, list) else kept
+        )  # a list: of a version before
+        faults = [
+            Fault(**{**entry, "ports": tuple(PortRef(*port) for port in entry["ports"])})
+            for entry in data["faults"]
         ]
+        return faults, {PortRef(*port) for port in data["to_raise"]}
     except FileNotFoundError:
-        return []
+        return [], set()
     except (OSError, ValueError, KeyError, TypeError) as error:
         _LOG.warning("%s cannot be used, no fault is known: %s", file, error)
-        return []
+        return [], set()

@@ -56,13 +56,17 @@ class EffectsSender:
             connection.session.read_ports()
             self._board.flush(connection)
 
-    def set_ports(self, ports: tuple[PortRef, ...], up: bool) -> None:
-        """Take ports of switches that are connected down, or up. Raises KeyError for a port that its switch has not."""
-        for dpid, number in ports:
-            connection = self._switches.get(dpid)
-            if connection is not None:
-                connection.session.set_port(number, up)
+    def set_ports(self, ports: tuple[PortRef, ...], up: bool) -> frozenset[PortRef]:
+        """Take ports down, or up, and return those whose switches are away, which are left out.
+
+        Raises KeyError for a port that its switch has not.
+        """
+        away = frozenset(port for port in ports if port.dpid not in self._switches)
+        for port in ports:
+            if (connection := self._switches.get(port.dpid)) is not None:
+                connection.session.set_port(port.port, up)
                 self._board.flush(connection)
+        return away
 
     def _send_updates(self, effects: Effects, noticed: float) -> None:
         changes = {event.leaf: event for event in effects.events if isinstance(event, ModeChanged)}

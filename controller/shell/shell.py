@@ -180,16 +180,16 @@ class OpenFlowShell:
         """Ask all switches for their ports' counters; a `PortCounters` event each answers. Returns at once."""
         self.post(self._sender.read_ports)
 
-    def set_ports(self, ports: Iterable[PortRef], up: bool) -> None:
-        """Take ports of switches that are connected down, or up again; they are asked to when this returns.
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> frozenset[PortRef]:
+        """Have ports taken down, or up again, and return those whose switches are away, which are left out.
 
         Raises KeyError for a port that its switch has not.
         """
-        self.call(partial(self._sender.set_ports, tuple(ports), up))
+        return self.call(partial(self._sender.set_ports, tuple(ports), up))
 
-    def take_down(self, ports: Iterable[PortRef]) -> None:
-        """Take it down soon: for the shell's own thread, and others who cannot wait."""
-        self.post(partial(self._sender.set_ports, tuple(ports), False))
+    def set_ports_soon(self, ports: Iterable[PortRef], up: bool) -> None:
+        """Do so soon: for the shell's own thread, and others who cannot wait."""
+        self.post(partial(self._sender.set_ports, tuple(ports), up))
 
     def errors(self) -> tuple[SwitchError, ...]:
         """Return the last errors that switches answered with, oldest first."""

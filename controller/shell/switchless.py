@@ -49,11 +49,11 @@ class Shell(Protocol):
     def read_ports(self) -> None:
         """Ask all switches for their ports' counters."""
 
-    def set_ports(self, ports: Iterable[PortRef], up: bool) -> None:
-        """Take ports down, or up again."""
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> frozenset[PortRef]:
+        """Take ports down, or up again. Return those whose switches are away."""
 
-    def take_down(self, ports: Iterable[PortRef]) -> None:
-        """Take ports down soon."""
+    def set_ports_soon(self, ports: Iterable[PortRef], up: bool) -> None:
+        """Take ports down, or up again, soon."""
 
     def counters(self) -> Mapping[str, int]:
         """Return totals since the start, by name."""
@@ -105,11 +105,12 @@ class SwitchlessShell:
     def read_ports(self) -> None:
         """Return: there are no ports."""
 
-    def set_ports(self, ports: Iterable[PortRef], up: bool) -> None:
-        """Return: a port of a switch that is away is left out, as ever."""
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> frozenset[PortRef]:
+        """Return all: their switches are away."""
+        return frozenset(ports)
 
-    def take_down(self, ports: Iterable[PortRef]) -> None:
-        """Return, likewise."""
+    def set_ports_soon(self, ports: Iterable[PortRef], up: bool) -> None:
+        """Return: their switches are away."""
 
     def counters(self) -> Mapping[str, int]:
         """Return none: nothing is counted."""

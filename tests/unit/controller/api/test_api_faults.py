@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import struct
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from os_ken.ofproto import ofproto_v1_5 as ofp
 
 from controller.fabric.graph import PortRef
-from controller.plane.faults import FaultBegan, FaultConflictError, FaultEnded, FaultError, Faults
+from controller.plane.faults import Fault, FaultBegan, FaultConflictError, FaultEnded, FaultError, Faults
 from controller.plane.naming import FabricNames
 from ovsdb.port_queues import PortLimit
 from tests.unit.api_world import api_world
 from tests.unit.controller.live.test_live_links import snapshot
+from tests.unit.raw_switch import RawSwitch
+from tests.waiting import eventually
 
 
 class Ports:
@@ -23,6 +32,8 @@ class Ports:
         self.slow: dict[PortRef, PortLimit] = {}
         self.agents = {"h1", "h2"}
         self.told: list[FaultBegan | FaultEnded] = []
+        self.away: set[int] = set()
+        """Switches."""
 
     def names(self) -> FabricNames:
         return FabricNames(snapshot())
@@ -37,10 +48,12 @@ class Ports:
     def crash_agent(self, host: str) -> None:
         self.agents.remove(host)
 
-    def set_ports(self, ports: Iterable[PortRef], up: bool) -> None:
-        for port in ports:
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> frozenset[PortRef]:
+        away = frozenset(port for port in ports if port.dpid in self.away)
+        for port in set(ports) - away:
             assert (port in self.down) == up, "told once each way"
             (self.down.discard if up else self.down.add)(port)
+        return away
 
 
 @pytest.fixture
@@ -88,6 +101,53 @@ def test_faults_outlive_the_controller(tmp_path: Path, ports: Ports) -> None:
     assert again.begin("link-down", "l2-a9").id == fault.id + 1
     again.end(fault.id)
     assert ports.down == {PortRef(9, 3)}
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *(("link-down", link) for link in ("l1-a9", "l2-a9", "h1-l1")),
+                *(("switch-down", switch) for switch in ("a9", "l1")),
+                *(("end", number) for number in "0111"),
+                *((what, dpid) for what in ("away", "back") for dpid in "19"),
+                ("restart", ""),
+            ]
+        ),
+        max_size=30,
+    )
+)
+def test_ports_are_down_just_while_faults_hold_them_wherever_switches_are(
+    tmp_path_factory: pytest.TempPathFactory, happens: list[tuple[str, str]]
+) -> None:
+    ports, directory = Ports(), tmp_path_factory.mktemp("faults")
+    faults = made(directory, ports)
+
+    def back(dpid: int) -> None:
+        """As `RunningController` does where a switch has come back."""
+        ports.away.discard(dpid)
+        for some, up in ((faults.held_down(dpid), False), (faults.let_go(dpid), True)):
+            ports.set_ports([port for port in some if (port in ports.down) == up], up)
+
+    for what, target in happens:
+        if what == "link-down" or what == "switch-down":
+            with contextlib.suppress(FaultConflictError):
+                faults.begin(what, target)  # type: ignore[arg-type]
+        elif what == "end" and faults.all():
+            faults.end(faults.all()[int(target) % len(faults.all())].id)
+        elif what == "away":
+            ports.away.add(int(target))
+        elif what == "back":
+            back(int(target))
+        elif what == "restart":
+            faults = made(directory, ports)
+        held = {port for fault in faults.all() for port in fault.ports}
+        here = {port for port in held | ports.down if port.dpid not in ports.away}
+        assert ports.down & here == held & here
+    for dpid in tuple(ports.away):
+        back(dpid)
+    assert ports.down == {port for fault in faults.all() for port in fault.ports}
 
 
 def test_a_fault_that_cannot_be_kept_is_not_made_and_none_is_ended(tmp_path: Path, ports: Ports) -> None:
@@ -147,6 +207,47 @@ def test_an_agent_stays_down_until_its_fault_ends(tmp_path: Path, ports: Ports) 
     assert made(tmp_path, ports).holds_agent("h1")
     faults.end(fault.id)
     assert not faults.holds_agent("h1")
+
+
+def test_a_file_of_an_earlier_version_is_read(tmp_path: Path, ports: Ports) -> None:
+    fault = made(tmp_path, ports).begin("link-down", "l1-a9")
+    file = tmp_path / "faults.json"
+    file.write_text(json.dumps(json.loads(file.read_text())["faults"]))
+    assert made(tmp_path, ports).all() == [fault]
+
+
+class Raised(RawSwitch):
+    """It keeps which ports it was asked to take up."""
+
+    def __init__(self, controller_port: int) -> None:
+        self.raised: list[int] = []
+        super().__init__(controller_port, 1)
+
+    def _answer(self, kind: int, xid: int, one: bytes) -> bytes:
+        if kind == ofp.OFPT_PORT_MOD:
+            number, config, mask = struct.unpack("!8xI4x6x2xII", one[:32])
+            assert (config, mask) == (0, ofp.OFPPC_PORT_DOWN)
+            self.raised.append(number)
+        return super()._answer(kind, xid, one)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_switch_that_was_away_when_its_fault_ended_gets_its_ports_back(
+    tmp_path: Path, restarts: bool
+) -> None:
+    fault = Fault(1, "switch-down", "l1", 0.0, (PortRef(1, 1), PortRef(1, 2)))
+    (tmp_path / "faults.json").write_text(json.dumps([asdict(fault)]))
+    with contextlib.ExitStack() as stack:
+        world = stack.enter_context(api_world(tmp_path))
+        world.ask("DELETE", "/faults/1")
+        if restarts:
+            stack.pop_all().close()
+            world = stack.enter_context(api_world(tmp_path))
+        with contextlib.closing(Raised(world.running.shell.port)) as switch:
+            eventually(lambda: switch.raised == [1, 2], "both ports")
+        with contextlib.closing(Raised(world.running.shell.port)) as switch:
+            eventually(lambda: ofp.OFPT_BUNDLE_ADD_MESSAGE in switch.received, "its state")
+            assert switch.raised == []
 
 
 @pytest.mark.parametrize("text", ["", "[]x", '[{"id": 1}]', '[{"id": 1, "ports": 5}]', '{"a": 1}'])

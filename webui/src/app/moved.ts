@@ -6,6 +6,7 @@ const MOVED: ReadonlyMap<string, string> = new Map(
     paths: "/watch/paths",
     fct: "/watch/times",
     queues: "/watch/queues",
+    replay: "/watch/replay",
     experiments: "/compare",
     control: "/operate",
     flows: "/operate/flows",

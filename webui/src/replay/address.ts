@@ -22,5 +22,5 @@ export function recordingPath(search: URLSearchParams): string | null {
 
 /** The address under which a run of an experiment is played. */
 export function replayAddress(experiment: number, scheme: string): string {
-  return `/replay?${new URLSearchParams({ experiment: String(experiment), scheme })}`;
+  return `/watch/replay?${new URLSearchParams({ experiment: String(experiment), scheme })}`;
 }

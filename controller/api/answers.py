@@ -183,7 +183,7 @@ EventObject = Annotated[dict[str, Any], Open(EventHead)]
 
 
 class EventsView(TypedDict):
-    """``cursor``: of the newest event here; go on with ``since=cursor``."""
+    """``cursor``: go on with ``since=cursor``."""
 
     events: list[EventObject]
     cursor: int

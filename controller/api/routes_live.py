@@ -19,7 +19,7 @@ from controller.api.routing import get
 from controller.lifecycle import RunningController
 from controller.live.queue_history import FullestQueue
 from controller.live.stream import StreamError, stream_head
-from controller.live.topics import LOG_TOPICS, TOPICS, parse_topics
+from controller.live.topics import LOG_TOPICS, TOPICS, parse_topics, topic_of
 
 FIRST_SAMPLE_S: Final = 1.0
 STATES: Final = ("active", "ended")
@@ -43,7 +43,13 @@ class LiveRoutes:
             query=(
                 Query("since", "Events after this cursor.", default=0),
                 Query("limit", "At most so many.", 1, 10_000, 1000),
-                Text("topics", "For the stream.", ",".join(LOG_TOPICS), choices=TOPICS, several=True),
+                Text(
+                    "topics",
+                    "Only events of these topics; links and flows are in the stream only.",
+                    ",".join(LOG_TOPICS),
+                    choices=TOPICS,
+                    several=True,
+                ),
             ),
             problems=(503,),
             stream=True,
@@ -56,9 +62,11 @@ class LiveRoutes:
             raise ProblemError(422, f"query.topics: {error}", "query.topics") from None
         if request.accept_mimetypes.best_match(("application/json", STREAM)) == STREAM:
             return _stream(topics, self._running)
-        limit = number("limit", 1000, 1, 10_000)
-        logged = self._running.events.since(number("since", 0) or 0, limit)
-        cursor = logged[-1].cursor if logged else self._running.events.cursor
+        logged, cursor = self._running.events.page(
+            number("since", 0) or 0,
+            number("limit", 1000, 1, 10_000),
+            None if topics.issuperset(LOG_TOPICS) else lambda event: topic_of(event) in topics,
+        )
         names = self._running.live.names()
         return {"events": [views.event_view(event, names) for event in logged], "cursor": cursor}
 

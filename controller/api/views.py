@@ -118,7 +118,7 @@ def host_link(host: HostInfo, names: FabricNames) -> str:
 def modes_view(snapshot: FabricSnapshot, events: EventLog, since: int | None) -> ModesView:
     """Return every leaf's mode now, and the changes after a cursor."""
     names = leaf_names(snapshot)
-    logged = [] if since is None else events.since(since)
+    logged, cursor = ([], events.cursor) if since is None else events.page(since)
     return {
         "leaves": [
             {
@@ -139,7 +139,7 @@ def modes_view(snapshot: FabricSnapshot, events: EventLog, since: int | None) ->
             for event in logged
             if isinstance(event.data, ModeChanged)
         ],
-        "cursor": events.cursor,
+        "cursor": cursor,
     }
 
 

@@ -158,6 +158,21 @@ class EventLog:
                 return list(islice(events, start, stop))
             return [events[index] for index in range(start, stop)]
 
+    def page(
+        self, cursor: int, limit: int | None = None, wanted: Callable[[Any], bool] | None = None
+    ) -> tuple[list[Logged], int]:
+        """Return events after *cursor*, oldest first, at most *limit*; and the cursor to go on with.
+
+        wanted: which events count; others are skipped before the limit.
+        """
+        newest = self._cursor  # before events are read: one that is added meanwhile is in the next page
+        if wanted is None:
+            events = self.since(cursor, limit)
+        else:
+            events = list(islice((one for one in self.since(cursor) if wanted(one.data)), limit))
+        last = events[-1].cursor if events else 0
+        return events, last if events and len(events) == limit else max(newest, last)
+
     def totals(self) -> dict[str, int]:
         """Return how many there were of each kind, since the start."""
         with self._lock:

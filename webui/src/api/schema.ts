@@ -223,7 +223,7 @@ export interface components {
              */
             takes: "all" | "labs" | "simulations";
         };
-        /** @description ``cursor``: of the newest event here; go on with ``since=cursor``. */
+        /** @description ``cursor``: go on with ``since=cursor``. */
         EventsView: {
             events: ({
                 cursor: number;

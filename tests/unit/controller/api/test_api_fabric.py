@@ -244,6 +244,20 @@ def test_events_tell_in_order_what_happened_with_a_cursor(world: World) -> None:
     assert world.get(f"/events?since={world.get('/events')['cursor']}")["events"] == []
 
 
+def test_events_of_a_topic_are_chosen_before_the_limit(world: World) -> None:
+    start = world.get("/events")["cursor"]
+    for scheme in ("rps", "caps"):
+        with obedient_agent(world, 1):
+            world.ask("PUT", "/scheme", json={"scheme": scheme})
+    first = world.get(f"/events?since={start}&topics=scheme&limit=1")
+    second = world.get(f"/events?since={first['cursor']}&topics=scheme&limit=1")
+    assert [event["scheme"] for event in (*first["events"], *second["events"])] == ["rps", "caps"]
+    assert world.get(f"/events?since={start}&topics=links")["events"] == []
+    assert {event["kind"] for event in world.get(f"/events?since={start}&topics=agents")["events"]} == {
+        "agent-event"
+    }
+
+
 def _of(world: World, since: int, kinds: set[str]) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = world.get(f"/events?since={since}")["events"]
     return events if kinds <= {event["kind"] for event in events} else []

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.api.views import modes_view
 from controller.live import event_log as events
-from controller.live.event_log import MOST_TEXT, EventLog, ExperimentEnded
+from controller.live.event_log import MOST_TEXT, EventLog, ExperimentEnded, Logged
 from controller.plane.effects import ModeChanged
+from controller.plane.snapshot import FabricSnapshot
 from tests.waiting import eventually
+
+NOTHING: Final = FabricSnapshot((), (), (), (), "", settled=False)
 
 
 @given(
@@ -34,6 +40,37 @@ def test_events_after_a_cursor_are_those_and_no_others(
         found = log.since(cursor, limit)
     assert [one.data for one in found] == (wanted if limit is None else wanted[:limit])
     assert [one.cursor for one in found] == [one.data for one in found]
+
+
+class _AddedMeanwhile(EventLog):
+    """A log to which an event is added right after its events were read."""
+
+    def since(self, cursor: int, limit: int | None = None) -> list[Logged]:
+        events = super().since(cursor, limit)
+        self.add("meanwhile")
+        return events
+
+
+@pytest.mark.parametrize("wanted", [None, lambda event: event == "meanwhile"])
+def test_what_is_added_while_a_page_is_read_is_in_the_next(wanted: Callable[[Any], bool] | None) -> None:
+    log = _AddedMeanwhile()
+    log.add("before")
+    _, cursor = log.page(0, 10, wanted)
+    following, _ = log.page(cursor, 10, wanted)
+    assert [one.data for one in following] == ["meanwhile"]
+    assert modes_view(NOTHING, log, 0)["cursor"] < log.cursor
+
+
+def test_pages_skip_nothing_that_is_wanted_whatever_the_limit() -> None:
+    log = EventLog()
+    for number in range(20):
+        log.add(number)
+    found, cursor = [], 0
+    for _ in range(4):
+        page, cursor = log.page(cursor, 2, lambda number: number % 3 == 0)
+        found += [one.data for one in page]
+    assert found == [0, 3, 6, 9, 12, 15, 18]
+    assert cursor == log.cursor
 
 
 def test_times_follow_a_clock_that_is_set_and_do_not_waver() -> None:

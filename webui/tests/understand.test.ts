@@ -117,13 +117,14 @@ test("claims for a scheme come before those against it", () => {
 
 test("findings come from experiments and from points of sweeps", () => {
   const wanted = claim("sooner", "caps", "ecmp");
+  const about = { text: "sooner", compare: { measure: "short-mean", scheme: "caps", against: "ecmp" } };
   const kept = [
     {
       id: 1,
       summary: {
         claims: [
-          { text: "sooner", ours: finding },
-          { text: "other", ours: finding },
+          { ...about, ours: finding },
+          { ...about, text: "other", ours: finding },
         ],
       },
     },
@@ -131,15 +132,31 @@ test("findings come from experiments and from points of sweeps", () => {
       id: 2,
       summary: {
         points: [{ experiment: 3 }, { experiment: 5 }],
-        claims: [{ text: "sooner", ours: [finding, finding] }],
+        claims: [{ ...about, ours: [finding, finding] }],
       },
     },
     { id: 4, summary: null },
     {
       id: 6,
-      summary: { points: [{ experiment: 7 }], claims: [{ text: "sooner", ours: finding }] },
+      summary: { points: [{ experiment: 7 }], claims: [{ ...about, ours: finding }] },
     },
-    { id: 8, summary: { claims: [{ text: "sooner", ours: null }] } },
+    { id: 8, summary: { claims: [{ ...about, ours: null }] } },
+  ].map((experiment) => ({ name: "a", ...experiment })) as unknown as Experiment[];
+  expect(findingsOf(kept, "a", wanted).map((entry) => entry.experiment)).toEqual([1, 3, 5, 6]);
+});
+
+test("a finding is of the preset's own claim: presets share texts, and a text may be about two pairs", () => {
+  const wanted = claim("sooner", "caps", "ecmp");
+  const result = (id: number, name: string, scheme: string, against: string) => ({
+    id,
+    name,
+    summary: { claims: [{ text: "sooner", compare: { measure: "", scheme, against }, ours: finding }] },
+  });
+  const kept = [
+    result(1, "a", "caps", "ecmp"),
+    result(2, "b", "caps", "ecmp"),
+    result(3, "a", "caps", "rps"),
+    result(4, "a", "htpc", "ecmp"),
   ] as unknown as Experiment[];
-  expect(findingsOf(kept, wanted).map((entry) => entry.experiment)).toEqual([1, 3, 5, 6]);
+  expect(findingsOf(kept, "a", wanted).map((entry) => entry.experiment)).toEqual([1]);
 });

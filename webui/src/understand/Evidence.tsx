@@ -68,7 +68,7 @@ function ClaimList({ scheme }: { scheme: string }) {
                 <Text span c="dimmed">
                   {claim.figure}
                 </Text>
-                {findingsOf(kept, claim).map(({ experiment, finding }) => (
+                {findingsOf(kept, preset, claim).map(({ experiment, finding }) => (
                   <div key={experiment}>
                     <Verdict finding={finding} />
                     <Link href={`/compare/${experiment}`}>experiment {experiment}</Link>
@@ -77,7 +77,7 @@ function ClaimList({ scheme }: { scheme: string }) {
               </List.Item>
             ))}
           </List>
-          {ofPreset.every(({ claim }) => findingsOf(kept, claim).length === 0) && (
+          {ofPreset.every(({ claim }) => findingsOf(kept, preset, claim).length === 0) && (
             <Text mb="sm">
               Not measured here yet: <Link href={`/compare?preset=${preset}`}>begin {preset}</Link>
             </Text>

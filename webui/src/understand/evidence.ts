@@ -21,16 +21,22 @@ export function asList(ours: Claim["ours"]): readonly Finding[] {
   return "verdict" in ours ? [ours] : ours;
 }
 
-/** What *experiments* found of *claim*: a finding of each, or of each point of a sweep. */
+/** Whether *known*, of a result, is the preset's *claim*: presets share texts, and a text may be about several pairs. */
+const isOf = (claim: PresetClaim, { text, compare }: Claim): boolean =>
+  text === claim.text && compare?.scheme === claim.scheme && compare.against === claim.against;
+
+/** What *experiments* of *preset* found of its *claim*: a finding of each, or of each point of a sweep. */
 export function findingsOf(
   experiments: readonly Experiment[],
+  preset: string,
   claim: PresetClaim,
 ): { experiment: number; finding: Finding }[] {
-  return experiments.flatMap((experiment) => {
+  const ofPreset = experiments.filter((experiment) => experiment.name === preset);
+  return ofPreset.flatMap((experiment) => {
     const summary = (experiment.summary ?? {}) as ResultDocument & SweepDocument;
     const ids = (summary.points ?? []).map((point) => point.experiment);
     return (summary.claims ?? [])
-      .filter((known) => known.text === claim.text)
+      .filter((known) => isOf(claim, known))
       .flatMap(({ ours }) =>
         asList(ours).map((finding, index) => ({
           experiment: (Array.isArray(ours) && ids[index]) || experiment.id,

@@ -91,6 +91,16 @@ def test_six_steps_by_arrow_keys(page: Page) -> None:
     heading(page, 5)
 
 
+def test_arrow_keys_change_a_choice_that_has_the_focus(page: Page) -> None:
+    page.goto("/tour?step=6")
+    heading(page, 6)
+    recordings = page.get_by_role("radiogroup", name="Recording").get_by_role("radio")
+    recordings.nth(1).focus()
+    page.keyboard.press("ArrowLeft")
+    expect(recordings.nth(0)).to_be_checked()
+    heading(page, 6)
+
+
 def test_a_step_plays_and_pauses(page: Page) -> None:
     page.goto("/tour?step=4")
     heading(page, 4)

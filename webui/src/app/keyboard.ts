@@ -1,9 +1,9 @@
-/** Single keys for views; not while the user types. */
+/** Single keys for views; not while the user types, nor arrow keys where a control takes them. */
 
 import { useEffect } from "react";
 
 /** Whether a key pressed on *target* is text for it. */
-export function typesInto(target: EventTarget | null): boolean {
+function typesInto(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (
     target.isContentEditable ||
@@ -16,12 +16,21 @@ export function typesInto(target: EventTarget | null): boolean {
   return target instanceof HTMLInputElement && !silent.includes(target.type);
 }
 
+/** Controls that arrow keys operate: choices of a group, sliders. */
+const BY_ARROWS = "input[type=radio], [role=radio], [role=slider]";
+
+/** Whether *key* is for the control *target* itself: text, or an arrow that changes its value. */
+export function isFor(target: EventTarget | null, key: string): boolean {
+  if (typesInto(target)) return true;
+  return key.startsWith("Arrow") && target instanceof HTMLElement && target.closest(BY_ARROWS) !== null;
+}
+
 /** Call the handler of a key that is pressed alone. */
 export function useKeys(handlers: Readonly<Record<string, () => void>>): void {
   useEffect(() => {
     function pressed(event: KeyboardEvent): void {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-      if (typesInto(event.target) || document.querySelector("[role=dialog]")) return;
+      if (isFor(event.target, event.key) || document.querySelector("[role=dialog]")) return;
       const handler = handlers[event.key];
       if (!handler) return;
       event.preventDefault();

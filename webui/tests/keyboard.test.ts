@@ -1,0 +1,41 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { isFor } from "../src/app/keyboard";
+
+/** As much of the DOM as is asked of the target of a key. */
+class Element extends EventTarget {
+  isContentEditable = false;
+  constructor(
+    readonly type: string,
+    readonly role = "",
+  ) {
+    super();
+  }
+  closest(selector: string): Element | null {
+    const own = [this.type && `input[type=${this.type}]`, this.role && `[role=${this.role}]`];
+    return selector.split(", ").some((each) => own.includes(each)) ? this : null;
+  }
+}
+class Input extends Element {}
+class Other extends Element {}
+
+beforeEach(() => {
+  vi.stubGlobal("HTMLElement", Element);
+  vi.stubGlobal("HTMLInputElement", Input);
+  vi.stubGlobal("HTMLTextAreaElement", Other);
+  vi.stubGlobal("HTMLSelectElement", Other);
+});
+afterEach(() => vi.unstubAllGlobals());
+
+test("arrow keys belong to the choice or slider that has the focus, other keys to the page", () => {
+  for (const target of [new Input("radio"), new Element("", "slider"), new Element("", "radio")]) {
+    expect(["ArrowLeft", "ArrowRight", "k"].map((key) => isFor(target, key))).toEqual([true, true, false]);
+  }
+});
+
+test("arrow keys elsewhere go through the steps, and text takes every key", () => {
+  expect([new Input("checkbox"), new Element("")].map((target) => isFor(target, "ArrowRight"))).toEqual([
+    false,
+    false,
+  ]);
+  expect(["ArrowLeft", "k"].map((key) => isFor(new Input("text"), key))).toEqual([true, true]);
+});

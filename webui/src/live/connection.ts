@@ -4,7 +4,7 @@ import type { QueryClient } from "@tanstack/react-query";
 import { BASE, get } from "../api/client";
 import type { EventsView, ModesView } from "../api/schema";
 import type { EventHead, FlowsSample, Hello, LinksSample } from "../api/types";
-import { LOG_TOPICS, type LiveStore, type LogTopic } from "./store";
+import { LOG_TOPICS, type LiveStore, type LogTopic, READ_TOPICS } from "./store";
 import { StreamWatch } from "./watch";
 
 const TICK_MS = 500;
@@ -12,8 +12,8 @@ const TICK_MS = 500;
 const ANSWER_MS = 2_000;
 /** What events say has changed is asked for again at most this often. */
 const REFRESH_MS = 300;
-/** So many events of before this page was opened are asked for. */
-const PAST = 1_000;
+/** Logged events of before this page was opened are asked for by so many. */
+const PAGE = 10_000;
 
 /** What to ask again when something of a topic happened. */
 const QUERIES: Record<LogTopic, readonly string[]> = {
@@ -59,6 +59,16 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
     }
   }
 
+  /** Ask for what the log lacks; refused or unanswered, it begins with what comes. */
+  function refill(): void {
+    past.abort();
+    past = new AbortController();
+    pastEvents(source, past.signal).then(
+      (events) => store.takePast(events),
+      () => undefined,
+    );
+  }
+
   function open(): void {
     stream?.close();
     const since = store.hello ? `&since=${encodeURIComponent(lastId ?? store.hello.id)}` : "";
@@ -74,22 +84,18 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
       });
     };
     on<Hello>("hello", (hello) => {
-      // Anything may have happened since: the controller was restarted, or its events are gone.
-      if (!hello.resumed) void queries.invalidateQueries();
-      if (store.log.length === 0) {
-        // Refused or unanswered, the log begins with what comes.
-        const since = Math.max(0, hello.cursor - PAST);
-        get<EventsView>(`${source}/events?since=${since}&limit=${PAST}`).then(
-          ({ events }) => store.takePast(events),
-          () => undefined,
-        );
+      if (!hello.resumed) {
+        // Anything may have happened since: the controller was restarted, or its events are gone.
+        void queries.invalidateQueries();
+        store.clear();
       }
+      if (store.log.length === 0) refill();
       store.takeHello(hello);
     });
     on<LinksSample>("links", (sample) => store.takeLinks(sample));
     on<FlowsSample>("flows", (sample) => store.takeFlows(sample));
-    on<{ lost: number }>("gap", (gap) => {
-      store.takeGap(gap.lost);
+    on<{ lost: number }>("gap", () => {
+      refill();
       void queries.invalidateQueries();
     });
     for (const topic of LOG_TOPICS) on<EventHead>(topic, (event) => happened(topic, event));
@@ -106,6 +112,7 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
   }
 
   let lastId: string | null = null;
+  let past = new AbortController();
   let asking = false;
   const tick = setInterval(() => {
     const health = watch.health(performance.now());
@@ -130,8 +137,23 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
     clearInterval(tick);
     clearTimeout(retry);
     clearTimeout(refresh);
+    past.abort();
     stream?.close();
   };
+}
+
+/** All logged events that a person reads, however many changes of modes are between them. */
+export async function pastEvents(source: string, signal: AbortSignal): Promise<readonly EventHead[]> {
+  const all: EventHead[] = [];
+  for (let since = 0; ;) {
+    const { events, cursor } = await get<EventsView>(
+      `${source}/events?topics=${READ_TOPICS.join(",")}&since=${since}&limit=${PAGE}`,
+      signal,
+    );
+    all.push(...events);
+    if (events.length < PAGE) return all;
+    since = cursor;
+  }
 }
 
 /** The modes of all leaves after one changed. */

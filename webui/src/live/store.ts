@@ -1,28 +1,21 @@
 /** What the stream of events has sent, in slices that views subscribe to one by one. */
 
-import type { EventHead, FlowsSample, Hello, LinksSample, Mode } from "../api/types";
+import type { EventHead, FlowsSample, Hello, LinksSample } from "../api/types";
 import { FlowHistory } from "./flowHistory";
 import { LinkHistory } from "./linkHistory";
 
 export const LOG_TOPICS = ["fabric", "modes", "scheme", "agents", "experiments", "faults"] as const;
 export type LogTopic = (typeof LOG_TOPICS)[number];
-export type Slice = "connection" | "links" | "flows" | "modes" | "log";
+export type Slice = "connection" | "links" | "flows" | "log";
 
 /** connecting: nothing received yet; live; old: silent for some seconds; lost: trying again. */
 export type Connection = "connecting" | "live" | "old" | "lost";
 
-export interface ModeChange {
-  at: number;
-  leaf: string;
-  mode: Mode;
-  cause: string;
-}
-
-const KEPT_MODES = 2_000;
 const KEPT_LOG = 500;
 
-/** Modes change many times a second: the log is for what a person reads. */
-const UNREAD: ReadonlySet<string> = new Set(["mode-switched", "mode-changed", "state-sent"]);
+/** Topics of the log, which is for what a person reads: modes change many times a second. */
+export const READ_TOPICS: readonly LogTopic[] = LOG_TOPICS.filter((topic) => topic !== "modes");
+const UNREAD: ReadonlySet<string> = new Set(["state-sent"]);
 
 export class LiveStore {
   connection: Connection = "connecting";
@@ -31,14 +24,10 @@ export class LiveStore {
   hello: Hello | null = null;
   links: LinksSample | null = null;
   flows: FlowsSample | null = null;
-  /** Oldest first. */
-  modes: readonly ModeChange[] = [];
   /** Newest first. */
   log: readonly EventHead[] = [];
-  /** Events that this page was too slow for. */
-  missed = 0;
-  readonly linkHistory = new LinkHistory();
-  readonly flowHistory = new FlowHistory();
+  linkHistory = new LinkHistory();
+  flowHistory = new FlowHistory();
   readonly #listeners = new Map<Slice, Set<() => void>>();
 
   subscribe(slice: Slice, listener: () => void): () => void {
@@ -77,26 +66,29 @@ export class LiveStore {
   }
 
   takeEvent(topic: LogTopic, event: EventHead): void {
-    if (topic === "modes" && event.kind === "mode-changed") {
-      const { at, leaf, mode, cause } = event as unknown as ModeChange;
-      this.modes = [...this.modes.slice(1 - KEPT_MODES), { at, leaf, mode, cause }];
-      this.#notify("modes");
-    }
-    if (UNREAD.has(event.kind)) return;
-    this.log = [event, ...this.log].slice(0, KEPT_LOG);
-    this.#notify("log");
+    if (READ_TOPICS.includes(topic)) this.#add([event]);
   }
 
-  /** Events of before the stream was opened, oldest first. */
+  /** Events that were asked for, in any order; some may have come by the stream. */
   takePast(events: readonly EventHead[]): void {
+    this.#add(events);
+  }
+
+  #add(events: readonly EventHead[]): void {
     const known = new Set(this.log.map((event) => event.cursor));
-    const past = events.filter((event) => !UNREAD.has(event.kind) && !known.has(event.cursor));
-    this.log = [...this.log, ...past.reverse()].slice(0, KEPT_LOG);
+    const fresh = events.filter((event) => !UNREAD.has(event.kind) && !known.has(event.cursor));
+    if (fresh.length === 0) return;
+    this.log = [...fresh, ...this.log].sort((left, right) => right.cursor - left.cursor).slice(0, KEPT_LOG);
     this.#notify("log");
   }
 
-  takeGap(lost: number): void {
-    this.missed += lost;
-    this.#notify("connection");
+  /** Forget what came so far: the controller may be another, whose cursors and flows count from 1 again. */
+  clear(): void {
+    this.links = null;
+    this.flows = null;
+    this.log = [];
+    this.linkHistory = new LinkHistory();
+    this.flowHistory = new FlowHistory();
+    for (const slice of ["links", "flows", "log"] as const) this.#notify(slice);
   }
 }

@@ -1,0 +1,120 @@
+import { QueryClient } from "@tanstack/react-query";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { EventHead } from "../src/api/types";
+import { connect } from "../src/live/connection";
+import { LiveStore } from "../src/live/store";
+import { flow } from "./flow";
+
+/** The stream as the page opens it; tests send what a controller would. */
+class Stream {
+  static readonly CLOSED = 2;
+  static newest: Stream;
+  readonly readyState = 1;
+  readonly #listeners = new Map<string, (message: { data: string; lastEventId: string }) => void>();
+  constructor(readonly url: string) {
+    Stream.newest = this;
+  }
+  addEventListener(name: string, listener: (message: { data: string; lastEventId: string }) => void): void {
+    this.#listeners.set(name, listener);
+  }
+  send(name: string, data: unknown, lastEventId = ""): void {
+    this.#listeners.get(name)?.({ data: JSON.stringify(data), lastEventId });
+  }
+  greet(id: string, cursor: number, resumed = false): void {
+    this.send("hello", { id, cursor, resumed, version: "", at: 0, topics: [] }, id);
+  }
+  close(): void {}
+}
+
+const event = (cursor: number, kind: string): EventHead => ({ cursor, at: cursor, kind });
+const topicOf = ({ kind }: EventHead): string => (kind === "mode-changed" ? "modes" : "fabric");
+
+/** Answer for the log of events as docs/api.md says; *log* may be changed. */
+function logOf(log: EventHead[]): string[] {
+  const asked: string[] = [];
+  vi.stubGlobal("fetch", (url: string) => {
+    asked.push(url);
+    const query = new URL(url, "http://localhost").searchParams;
+    const [since, limit] = [Number(query.get("since")), Number(query.get("limit"))];
+    const topics = query.get("topics")?.split(",");
+    const events = log
+      .filter((one) => one.cursor > since && (!topics || topics.includes(topicOf(one))))
+      .slice(0, limit);
+    return Promise.resolve(
+      Response.json({ events, cursor: (events.length === limit ? events : log).at(-1)?.cursor ?? 0 }),
+    );
+  });
+  return asked;
+}
+
+let store: LiveStore;
+let end: () => void;
+const cursors = (): number[] => store.log.map((one) => one.cursor);
+const answered = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
+beforeEach(() => vi.stubGlobal("EventSource", Stream));
+afterEach(() => {
+  end();
+  vi.unstubAllGlobals();
+});
+
+function watch(log: EventHead[]): string[] {
+  const asked = logOf(log);
+  store = new LiveStore();
+  end = connect(store, new QueryClient());
+  return asked;
+}
+
+test("events of before the page was opened are there, however often modes changed since", async () => {
+  const modes = Array.from({ length: 3_000 }, (_, index) => event(index + 3, "mode-changed"));
+  watch([event(1, "link-down"), event(2, "link-up"), ...modes]);
+  Stream.newest.greet("a-3002", 3_002);
+  await answered();
+  expect(cursors()).toEqual([2, 1]);
+});
+
+test("long logs are read to their end, of which the newest stay", async () => {
+  const asked = watch(Array.from({ length: 10_600 }, (_, index) => event(index + 1, "link-up")));
+  Stream.newest.greet("a-10600", 10_600);
+  await answered();
+  await answered();
+  expect(asked.length).toBe(2);
+  expect([cursors().length, cursors()[0]]).toEqual([500, 10_600]);
+});
+
+test("an event that comes by the stream and in the answer is in the log once", async () => {
+  watch([event(1, "link-down"), event(2, "link-up")]);
+  Stream.newest.greet("a-1", 1);
+  await answered();
+  Stream.newest.send("fabric", event(2, "link-up"), "a-2");
+  Stream.newest.send("modes", event(3, "mode-changed"), "a-3");
+  expect(cursors()).toEqual([2, 1]);
+});
+
+test("after a controller's restart its events and flows are not taken for those of before", async () => {
+  const log = [event(1, "link-down"), event(2, "link-up")];
+  watch(log);
+  Stream.newest.greet("a-2", 2);
+  await answered();
+  Stream.newest.send("flows", { at: 1, interval_s: 0.5, flows: [flow(1, { lost: 5 })], more: 0 });
+  log.splice(0, 2, event(1, "switch-up"));
+  Stream.newest.greet("b-1", 1);
+  await answered();
+  expect(store.log.map((one) => one.kind)).toEqual(["switch-up"]);
+  expect(store.flowHistory.trace(1)).toBeUndefined();
+  expect(store.flows).toBeNull();
+});
+
+test("a stream that goes on keeps what is known, and events that it lost are asked for", async () => {
+  const log = [event(1, "link-down")];
+  watch(log);
+  Stream.newest.greet("a-1", 1);
+  await answered();
+  Stream.newest.send("flows", { at: 1, interval_s: 0.5, flows: [flow(1)], more: 0 });
+  Stream.newest.greet("a-1", 1, true);
+  expect(store.flowHistory.trace(1)).toBeDefined();
+  log.push(event(2, "link-up"));
+  Stream.newest.send("gap", { lost: 1 });
+  await answered();
+  expect(cursors()).toEqual([2, 1]);
+});

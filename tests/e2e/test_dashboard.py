@@ -82,12 +82,18 @@ def test_a_link_that_is_taken_down_is_seen_and_comes_back(page: Page) -> None:
     expect(page).to_have_url(re.compile("link=l1-s2"))
     panel = page.get_by_role("region", name="Link l1-s2")
     expect(panel.get_by_text("carries 2.50 Mbit/s")).to_be_visible()
+    heading = panel.get_by_role("heading", name="Link l1-s2")
     page.get_by_role("button", name="Take the link down").click()
+    expect(heading).to_be_focused()
     expect(page.locator("[data-link=l1-s2][data-state=down]")).to_have_count(1)
     expect(page.get_by_role("region", name="Recent events")).to_contain_text("link l1-s2 is down")
     expect(panel.locator("canvas").first).to_be_visible()
     page.get_by_role("button", name="Bring the link up again").click()
+    expect(heading).to_be_focused()
     expect(page.locator("[data-link=l1-s2][data-state=down]")).to_have_count(0)
+    panel.get_by_role("button", name="Close this panel").click()
+    expect(panel).to_have_count(0)
+    expect(link).to_be_focused()
 
 
 def test_the_scheme_is_switched_for_all_to_see(page: Page, lab: Deployment) -> None:

@@ -4,6 +4,7 @@ import { useFabric, useFaults } from "../api/queries";
 import type { FabricView, FaultView } from "../api/schema";
 import { hostName } from "../fabric/layout";
 import { QueryResult } from "../parts/QueryResult";
+import { focusHeading } from "../parts/focus";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
@@ -40,7 +41,10 @@ export function FaultControls({ may }: { may: boolean }) {
                     <Button
                       size="compact-xs"
                       disabled={!may || end.isPending}
-                      onClick={() => end.mutate(fault.id)}
+                      onClick={(event) => {
+                        focusHeading(event.currentTarget);
+                        end.mutate(fault.id);
+                      }}
                     >
                       End it
                     </Button>

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useFaults } from "../api/queries";
 import { useSource } from "../api/source";
 import { useRole } from "../app/role";
+import { focusHeading } from "../parts/focus";
 import { RateInput } from "./RateInput";
 import { useFaultChanges } from "./useFaultChanges";
 
@@ -19,12 +20,25 @@ export function LinkControls({ name, up, rateMbps }: { name: string; up: boolean
   return (
     <Group gap="xs" mt="sm">
       {mine.map((fault) => (
-        <Button key={fault.id} disabled={busy} onClick={() => end.mutate(fault.id)}>
+        <Button
+          key={fault.id}
+          disabled={busy}
+          onClick={(event) => {
+            focusHeading(event.currentTarget);
+            end.mutate(fault.id);
+          }}
+        >
           {fault.kind === "link-down" ? "Bring the link up again" : "Give the link its own rate back"}
         </Button>
       ))}
       {up && (
-        <Button disabled={busy} onClick={() => begin.mutate({ kind: "link-down", target: name })}>
+        <Button
+          disabled={busy}
+          onClick={(event) => {
+            focusHeading(event.currentTarget);
+            begin.mutate({ kind: "link-down", target: name });
+          }}
+        >
           Take the link down
         </Button>
       )}
@@ -32,6 +46,7 @@ export function LinkControls({ name, up, rateMbps }: { name: string; up: boolean
         <form
           onSubmit={(event) => {
             event.preventDefault();
+            focusHeading(event.currentTarget);
             begin.mutate({ kind: "slow-link", target: name, rate_mbps: Number(rate) });
           }}
         >

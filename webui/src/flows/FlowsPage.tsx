@@ -1,6 +1,7 @@
 import { Checkbox, Group, NativeSelect, Text, TextInput } from "@mantine/core";
 import { useCallback, useDeferredValue, useMemo } from "react";
 import { useSearch } from "../app/location";
+import { focusFirst } from "../parts/focus";
 import { Column } from "../parts/Grid";
 import { Notice } from "../parts/Notice";
 import { FlowPaths } from "../paths/FlowPaths";
@@ -21,6 +22,10 @@ export function FlowsPage() {
     [base, calm, choice],
   );
   const chosen = Number(search.get("flow")) || null;
+  const close = useCallback(() => {
+    focusFirst("[role=row][aria-selected=true] button", "[data-testid=flow-frame]", "input[type=search]");
+    change({ flow: null });
+  }, [change]);
   const choose = useCallback((id: number) => change({ flow: String(id) }), [change]);
   return (
     <Column>
@@ -59,9 +64,7 @@ export function FlowsPage() {
           {query.error.message}
         </Notice>
       )}
-      {chosen !== null && (
-        <FlowPaths id={chosen} heading={`Flow ${chosen}`} close={() => change({ flow: null })} />
-      )}
+      {chosen !== null && <FlowPaths id={chosen} heading={`Flow ${chosen}`} close={close} />}
       {rows.length === 0 && !query.isPending ? (
         <Notice title={total === 0 ? "No flow has been seen" : "No flow is like that"}>
           {total === 0

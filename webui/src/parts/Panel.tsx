@@ -25,7 +25,7 @@ export function Panel({
       {...(filled ? { display: "flex", style: { flexDirection: "column" } } : {})}
     >
       <Group justify="space-between" wrap="nowrap" align="start" mb={6}>
-        <Title order={2} id={heading}>
+        <Title order={2} id={heading} tabIndex={-1}>
           {title}
         </Title>
         {close && <CloseButton size="sm" onClick={close} aria-label="Close this panel" />}

@@ -22,6 +22,7 @@ export function FlowPicker({
   return (
     <NativeSelect
       label="Flow"
+      data-picker="flow"
       maw={420}
       value={chosen ?? ""}
       onChange={(event) => choose(event.target.value === "" ? null : Number(event.target.value))}

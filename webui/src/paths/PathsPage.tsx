@@ -1,9 +1,10 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useMemo, useRef } from "react";
+import { useCallback, useMemo, useRef } from "react";
 import { useFabric } from "../api/queries";
 import { useSource } from "../api/source";
 import { useSearch } from "../app/location";
 import { useLive, useStore } from "../live/useLive";
+import { focusFirst } from "../parts/focus";
 import { Column } from "../parts/Grid";
 import { Notice } from "../parts/Notice";
 import { ClassPaths } from "./ClassPaths";
@@ -15,6 +16,10 @@ import { type Held, newestOf } from "./newest";
 export function PathsPage() {
   const [search, change] = useSearch();
   const chosen = Number(search.get("flow")) || null;
+  const close = useCallback(() => {
+    focusFirst("[data-picker=flow]");
+    change({ flow: null });
+  }, [change]);
   const short = useNewest("short");
   const long = useNewest("long");
   const known = useFabric().data !== undefined;
@@ -23,7 +28,7 @@ export function PathsPage() {
       <FlowPicker chosen={chosen} choose={(id) => change({ flow: id === null ? null : String(id) })} />
       <ClassPaths />
       {chosen !== null ? (
-        <FlowPaths id={chosen} heading="The chosen flow" close={() => change({ flow: null })} />
+        <FlowPaths id={chosen} heading="The chosen flow" close={close} />
       ) : (
         <>
           {long !== null && <FlowPaths id={long} heading="A long flow" />}

@@ -9,6 +9,7 @@ import { Legend } from "../fabric/Legend";
 import { LinkTable } from "../fabric/LinkTable";
 import { hasModes } from "../fabric/modes";
 import { RecentEvents } from "../fabric/RecentEvents";
+import { focusFirst, onMap } from "../parts/focus";
 import { Column, Grid, Split } from "../parts/Grid";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
@@ -47,7 +48,11 @@ export function LiveFabric() {
   const host = search.get("host");
   const chooseLink = useCallback((name: string) => change({ link: name, host: null }), [change]);
   const chooseHost = useCallback((name: string) => change({ host: name, link: null }), [change]);
-  const close = useCallback(() => change({ host: null, link: null }), [change]);
+  const close = useCallback(() => {
+    if (link) focusFirst(onMap("link", link));
+    if (host) focusFirst(onMap("host", host));
+    change({ host: null, link: null });
+  }, [link, host, change]);
   const modal = scheme ? hasModes(scheme) : false;
   return (
     <QueryResult query={fabric} what="fabric">

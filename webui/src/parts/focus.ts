@@ -1,0 +1,17 @@
+/** Where the focus goes when the control that had it is about to go: else a keyboard starts at the page's top again. */
+
+/** Focus the first of *selectors* that is on the page. */
+export function focusFirst(...selectors: string[]): void {
+  for (const selector of selectors) {
+    const found = document.querySelector<HTMLElement | SVGElement>(selector);
+    if (found) return found.focus();
+  }
+}
+
+/** Focus the heading of the panel that *control* is in. */
+export function focusHeading(control: Element): void {
+  control.closest("section")?.querySelector<HTMLElement>("h2")?.focus();
+}
+
+/** The link or host of the map that is called *name*. */
+export const onMap = (kind: "link" | "host", name: string): string => `[data-${kind}="${CSS.escape(name)}"]`;

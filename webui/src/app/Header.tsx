@@ -2,7 +2,7 @@ import { Button, SegmentedControl, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { useHas, useHealth } from "../api/queries";
 import { useLive, useStore } from "../live/useLive";
-import { duration } from "../parts/units";
+import { connectionWords } from "../live/words";
 import { SchemeMark } from "../parts/SchemeMark";
 import { APPEARANCES, type AppearanceName, useAppearance } from "./Appearance";
 import { Link } from "./Link";
@@ -122,16 +122,7 @@ function ConnectionState() {
     const timer = setInterval(() => setTick((tick) => tick + 1), 1000);
     return () => clearInterval(timer);
   }, [connection]);
-  const age =
-    store.receivedAt === null
-      ? ""
-      : `, data ${duration(Math.floor((performance.now() - store.receivedAt) / 1000))} old`;
-  const words = {
-    connecting: "◌ connecting…",
-    live: "● live",
-    old: `◐ no updates${age}`,
-    lost: `○ connection lost${age}; trying again`,
-  }[connection];
+  const silentS = store.receivedAt === null ? null : (performance.now() - store.receivedAt) / 1000;
   return (
     <Text
       span
@@ -139,7 +130,7 @@ function ConnectionState() {
       role="status"
       data-testid="connection"
     >
-      {words}
+      {connectionWords(connection, silentS)}
     </Text>
   );
 }

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { change, RefusedError } from "../api/client";
 import { useScheme, useSchemes } from "../api/queries";
-import type { AppliedScheme } from "../api/schema";
+import type { AppliedScheme, SchemeView } from "../api/schema";
 import { Link } from "../app/Link";
 import { QueryResult } from "../parts/QueryResult";
 import { Panel } from "../parts/Panel";
@@ -70,10 +70,7 @@ export function SchemeControls({ may }: { may: boolean }) {
                   {String(shown["summary"] ?? "")} <Link href={`/understand/${name}`}>How it works</Link>
                 </Quiet>
               )}
-              <Text role="status">
-                {apply.data &&
-                  `${apply.data.base} is in force: all switches and agents confirmed within ${duration(apply.data.applied_ms / 1000)}.`}
-              </Text>
+              <Text role="status">{inForce(apply.data, now)}</Text>
               {apply.error && <Late error={apply.error} />}
             </>
           );
@@ -81,6 +78,16 @@ export function SchemeControls({ may }: { may: boolean }) {
       </QueryResult>
     </Panel>
   );
+}
+
+/** That what was *applied* here is in force, while it is: others may have switched since. *now*: as asked last. */
+export function inForce(
+  applied: Pick<AppliedScheme, "base" | "version" | "applied_ms"> | undefined,
+  now: Pick<SchemeView, "version">,
+): string {
+  if (applied?.version !== now.version) return "";
+  const within = duration(applied.applied_ms / 1000);
+  return `${applied.base} is in force: all switches and agents confirmed within ${within}.`;
 }
 
 /** Who has not confirmed, where the controller says so. */

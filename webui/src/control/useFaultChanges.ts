@@ -21,5 +21,10 @@ export function useFaultChanges() {
     mutationFn: (id: number) => change("DELETE", `/faults/${id}`),
     onSettled: refresh,
   });
-  return { begin, end, error: begin.error ?? end.error };
+  return { begin, end, error: newestError(begin, end) };
+}
+
+/** The error of the one that was asked last: what went wrong before is over. */
+export function newestError(...changes: { submittedAt: number; error: Error | null }[]): Error | null {
+  return changes.reduce((one, other) => (other.submittedAt > one.submittedAt ? other : one)).error;
 }

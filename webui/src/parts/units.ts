@@ -41,6 +41,12 @@ export function duration(seconds: number): string {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
+/** `0 s`, `5 s`, `1 min 5 s`: what is counted as one watches. */
+export function wholeSeconds(seconds: number): string {
+  const whole = Math.floor(seconds);
+  return whole < 60 ? `${whole} s` : duration(whole);
+}
+
 /** `70 %`; `0.4 %` below ten, `0 %`. */
 export function percent(share: number): string {
   const value = share * 100;

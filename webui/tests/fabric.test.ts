@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { FabricView, SwitchView } from "../src/api/schema";
-import { beside, layOut } from "../src/fabric/layout";
+import { beside, layOut, linkEnds } from "../src/fabric/layout";
 import { queueMark } from "../src/fabric/LinkLine";
 import { stepOf, STEPS } from "../src/fabric/utilisation";
 
@@ -86,4 +86,31 @@ test("utilisation has steps of growing width", () => {
 
 test("a few packets are no queue, and a full buffer is a large dot", () => {
   expect([null, undefined, 0, 3, 4, 64, 256, 1000].map(queueMark)).toEqual([0, 0, 0, 0, 3, 6, 10, 10]);
+});
+
+test("a link's ends are the fabric's, since names of hosts and switches may have a hyphen", () => {
+  const fabric = leafSpine(1, 1, 1);
+  const known: FabricView = {
+    ...fabric,
+    links: [
+      {
+        name: "rack-1-s1",
+        kind: "fabric",
+        a: { switch: "rack-1", port: 1 },
+        b: { switch: "s1", port: 1 },
+        up: true,
+        speed_kbps: 0,
+        rate_kbps: null,
+      },
+    ],
+    hosts: fabric.hosts.map((host) => ({
+      ...host,
+      name: "web-01",
+      place: { switch: "rack-1", port: 2 },
+      link: "web-01-rack-1",
+    })),
+  };
+  expect(linkEnds("rack-1-s1", known)).toEqual(["rack-1", "s1"]);
+  expect(linkEnds("web-01-rack-1", known)).toEqual(["web-01", "rack-1"]);
+  expect(linkEnds("web-01-l1", undefined)).toEqual(["web-01", "l1"]);
 });

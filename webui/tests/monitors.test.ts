@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { KEPT_S, type Row, withView } from "../src/capton/grantRows";
 import type { CaptonFlow, CaptonView } from "../src/api/schema";
+import type { LinksSample } from "../src/api/types";
 import { portQueues, waiting } from "../src/queues/rows";
 import { fitting, roundValues } from "../src/charts/ticks";
 import { marks } from "../src/tpfs/thresholds";
@@ -64,7 +65,7 @@ test("queues are listed by direction, the fullest port first", () => {
     dropped_per_s: null,
     queues,
   });
-  const rows = portQueues({
+  const sample: LinksSample = {
     at: 1,
     interval_s: 1,
     links: [
@@ -78,7 +79,8 @@ test("queues are listed by direction, the fullest port first", () => {
       },
       { name: "l1-s2", kind: "fabric", up: true, rate_kbps: 1, ab: load(), ba: null },
     ],
-  });
+  };
+  const rows = portQueues(sample, undefined);
   expect(rows.map((row) => [row.direction, waiting(row)])).toEqual([
     ["s1 → l1", 9],
     ["l1 → s1", 1],

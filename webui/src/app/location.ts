@@ -13,7 +13,9 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-const address = (): string => window.location.pathname + window.location.search;
+const pathNow = (): string => window.location.pathname;
+const searchNow = (): string => window.location.search;
+const address = (): string => pathNow() + searchNow();
 
 /** Go to *to* (path and search); *replace*: without a step in the browser's history. */
 export function navigate(to: string, replace = false): void {
@@ -25,7 +27,7 @@ export function navigate(to: string, replace = false): void {
 
 /** Parts of the path: `/flows/17` gives `["flows", "17"]`. */
 export function usePath(): string[] {
-  const path = useSyncExternalStore(subscribe, () => window.location.pathname);
+  const path = useSyncExternalStore(subscribe, pathNow, pathNow);
   return useMemo(() => path.split("/").filter(Boolean).map(decodeURIComponent), [path]);
 }
 
@@ -42,7 +44,7 @@ export function withChanges(search: string, changes: Record<string, string | nul
 
 /** The search part of the address, and how to change it in place. */
 export function useSearch(): [URLSearchParams, (changes: Record<string, string | null>) => void] {
-  const search = useSyncExternalStore(subscribe, () => window.location.search);
+  const search = useSyncExternalStore(subscribe, searchNow, searchNow);
   const parameters = useMemo(() => new URLSearchParams(search), [search]);
   const change = useCallback((changes: Record<string, string | null>) => {
     navigate(window.location.pathname + withChanges(window.location.search, changes), true);

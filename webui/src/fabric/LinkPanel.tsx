@@ -1,7 +1,9 @@
 import { Text } from "@mantine/core";
+import { useFabric } from "../api/queries";
 import type { LoadView } from "../api/schema";
 import { TimeChart } from "../charts/TimeChart";
 import { LinkControls } from "../control/LinkControls";
+import { linkEnds } from "./layout";
 import { KEPT_S } from "../live/linkHistory";
 import { useLive, useStore } from "../live/useLive";
 import { DataTable } from "../parts/DataTable";
@@ -26,7 +28,7 @@ export function LinkPanel({ name, close }: { name: string; close: () => void }) 
   const sample = useLive("links", (store) => store.links);
   const points = useStore().linkHistory.of(name);
   const last = points.at(-1);
-  const [a, b] = name.split("-", 2);
+  const [a, b] = linkEnds(name, useFabric().data);
   if (!sample || !last) {
     return (
       <Panel title={`Link ${name}`} close={close}>

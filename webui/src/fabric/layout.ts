@@ -33,6 +33,16 @@ const byName = (left: { name: string }, right: { name: string }): number =>
 /** A host's name, or its address where no agent has given one. */
 export const hostName = (host: HostView): string => host.name || host.underlay_ip;
 
+/** The two ends of the link *name*, `ab` from the first. Names may have a "-": until the fabric is known the last one parts them. */
+export function linkEnds(name: string, fabric: FabricView | undefined): readonly [string, string] {
+  const link = fabric?.links.find((candidate) => candidate.name === name);
+  if (link) return [link.a.switch, link.b.switch];
+  const host = fabric?.hosts.find((candidate) => candidate.link === name);
+  if (host?.place) return [hostName(host), host.place.switch];
+  const between = name.lastIndexOf("-");
+  return [name.slice(0, between), name.slice(between + 1)];
+}
+
 const ROW_NAMES: Readonly<Record<string, string>> = {
   leaf: "Leaves",
   spine: "Spines",

@@ -65,7 +65,7 @@ export function FlowsPage() {
         </Notice>
       )}
       {chosen !== null && <FlowPaths id={chosen} heading={`Flow ${chosen}`} close={close} />}
-      {rows.length === 0 && !query.isPending ? (
+      {rows.length === 0 && query.data !== undefined ? (
         <Notice title={total === 0 ? "No flow has been seen" : "No flow is like that"}>
           {total === 0
             ? "Host agents report flows while a page watches. Start some traffic, and it shows here."

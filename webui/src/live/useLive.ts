@@ -13,5 +13,6 @@ export function useStore(): LiveStore {
 export function useLive<T>(slice: Slice, read: (store: LiveStore) => T): T {
   const store = useStore();
   const subscribe = useCallback((listener: () => void) => store.subscribe(slice, listener), [store, slice]);
-  return useSyncExternalStore(subscribe, () => read(store));
+  const now = () => read(store);
+  return useSyncExternalStore(subscribe, now, now);
 }

@@ -35,8 +35,8 @@ export function PathsPage() {
           {short !== null && <FlowPaths id={short} heading="The newest short flow" />}
           {known && long === null && short === null && (
             <Notice title="No flow is on its way">
-              Start some traffic: an experiment from Compare, or ./capstan exec h1 -- iperf3 -c h5. Flows show
-              here within a second.
+              Start some traffic: an experiment from Compare, or ./capstan exec h3 -- iperf3 -s -D, then
+              ./capstan exec h1 -- iperf3 -c h3. Flows show here within a second.
             </Notice>
           )}
         </>

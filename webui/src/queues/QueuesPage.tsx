@@ -1,6 +1,7 @@
 import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { get } from "../api/client";
+import { useFabric } from "../api/queries";
 import type { QueuesView } from "../api/schema";
 import { useSource } from "../api/source";
 import { Link } from "../app/Link";
@@ -9,6 +10,7 @@ import { DataTable } from "../parts/DataTable";
 import { Gauge } from "../parts/Gauge";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
+import { QueryResult } from "../parts/QueryResult";
 import { Quiet } from "../parts/Quiet";
 import { bitRate, count, digits } from "../parts/units";
 import styles from "./queues.module.css";
@@ -25,12 +27,14 @@ export function QueuesPage() {
 export function Queues({ first }: { first?: number }) {
   const source = useSource();
   const sample = useLive("links", (store) => store.links);
-  const view = useQuery({
+  const fabric = useFabric().data;
+  const query = useQuery({
     queryKey: ["queues", source],
     queryFn: ({ signal }) => get<QueuesView>(`${source}/queues`, signal),
     refetchInterval: 1_000,
-  }).data;
-  const sampled = sample ? portQueues(sample) : [];
+  });
+  const view = query.data;
+  const sampled = sample ? portQueues(sample, fabric) : [];
   const all = sampled.length > 0 || !view ? sampled : waitingOnly(view);
   const rows = all.slice(0, first);
   const number = Math.max(1, ...rows.map((row) => row.queues.length));
@@ -60,10 +64,14 @@ export function Queues({ first }: { first?: number }) {
         </Notice>
       )}
       {rows.length === 0 ? (
-        <Quiet>
-          No port reports its queues. Switches are asked while a page shows them; ports of your own fabric may
-          not report queues (docs/own-fabric.md).
-        </Quiet>
+        <QueryResult query={query} what="queues">
+          {() => (
+            <Quiet>
+              No port reports its queues. Switches are asked while a page shows them; ports of your own fabric
+              may not report queues (docs/own-fabric.md).
+            </Quiet>
+          )}
+        </QueryResult>
       ) : (
         <DataTable
           label="Queues of ports"

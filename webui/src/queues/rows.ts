@@ -1,7 +1,8 @@
 /** Queues of ports, from the loads of links: what waits, is sent and is dropped in each queue now. */
 
-import type { QueuesView } from "../api/schema";
+import type { FabricView, QueuesView } from "../api/schema";
 import type { LinksSample } from "../api/types";
+import { linkEnds } from "../fabric/layout";
 
 export interface PortQueues {
   /** null where only the port is known. */
@@ -35,10 +36,10 @@ export function waitingOnly(view: QueuesView): PortQueues[] {
 }
 
 /** Directions that report their queues, those with most waiting first, then by name. */
-export function portQueues(sample: LinksSample): PortQueues[] {
+export function portQueues(sample: LinksSample, fabric: FabricView | undefined): PortQueues[] {
   const rows: PortQueues[] = [];
   for (const link of sample.links) {
-    const [a, b] = link.name.split("-", 2);
+    const [a, b] = linkEnds(link.name, fabric);
     for (const [load, direction] of [
       [link.ab, `${a} → ${b}`],
       [link.ba, `${b} → ${a}`],

@@ -74,3 +74,14 @@ def test_tests_that_a_page_names_are_there() -> None:
     named = {name for page in PAGES for name in TEST.findall(page.read_text(encoding="utf-8"))}
     assert named
     assert not named - functions
+
+
+def test_every_preset_stands_in_the_table_of_presets() -> None:
+    table = (ROOT / "docs/experiments.md").read_text(encoding="utf-8").partition("## Presets")[2]
+    listed = set()
+    for row in re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE):
+        first, *others = re.findall(r"`([^`]+)`", row)
+        listed |= {first} | {
+            first.partition("-")[0] + name if name.startswith("-") else name for name in others
+        }
+    assert listed == {file.stem for file in (ROOT / "experiments/presets").glob("*.yaml")}

@@ -10,6 +10,7 @@ mod coding_vectors;
 mod decoder;
 mod estimators;
 mod hostile_repairs;
+mod hosts;
 mod outcomes_and_window;
 mod paths_as_before;
 mod priority_as_before;

@@ -2,6 +2,7 @@
 //! `repr` writes them, which names them exactly.
 
 pub mod coded_flow;
+pub mod hosts;
 
 use std::collections::VecDeque;
 use std::str::{FromStr, SplitWhitespace};

@@ -25,6 +25,9 @@ from plain.reading import PlainError, build
 
 NAME: Final = "\0capstan-announcements"
 MAX_BYTES: Final = 1024
+MOST_AT_ONCE: Final = 512
+"""As many as the kernel lets wait (net.unix.max_dgram_qlen: 10, under systemd 512): who announces without end is not to
+hold up packets."""
 _PROTOCOLS: Final = {"tcp": TCP, "udp": UDP}
 
 
@@ -54,18 +57,19 @@ def read_announcement(data: bytes) -> tuple[bytes, float]:
             ipaddress.ip_address(said.source).packed,
             ipaddress.ip_address(said.destination).packed,
         )
-    except (PlainError, ValueError, RecursionError) as error:
+        size = math.inf if said.bytes is None else float(said.bytes)
+    except (PlainError, ValueError, OverflowError, RecursionError) as error:
         raise AnnouncementError(str(error)) from None
     ports = (said.source_port, said.destination_port)
     if len(source) != len(destination):
         raise AnnouncementError(f"{said.source} and {said.destination} are not of one IP version")
     if not all(0 < port < 65536 for port in ports):
         raise AnnouncementError(f"ports {ports[0]} and {ports[1]} must be 1..65535")
-    if said.bytes is not None and said.bytes < 0:
+    if size < 0:
         raise AnnouncementError(f"bytes: {said.bytes} must not be negative")
     key = bytes((_PROTOCOLS[said.protocol],)) + source + destination
     key += b"".join(port.to_bytes(2, "big") for port in ports)
-    return key, math.inf if said.bytes is None else float(said.bytes)
+    return key, size
 
 
 class Announcements:
@@ -86,17 +90,18 @@ class Announcements:
         return self._socket.fileno()
 
     def read(self) -> list[tuple[bytes, float]]:
-        """Return all announcements that have come; what is none is counted."""
+        """Return the announcements that have come, of at most `MOST_AT_ONCE` datagrams; what is none is counted."""
         announced: list[tuple[bytes, float]] = []
-        while True:
+        for _ in range(MOST_AT_ONCE):
             try:
                 data = self._socket.recv(MAX_BYTES)
             except BlockingIOError:
-                return announced
+                break
             try:
                 announced.append(read_announcement(data))
             except AnnouncementError:
                 self.malformed += 1
+        return announced
 
     def close(self) -> None:
         """Close the socket."""

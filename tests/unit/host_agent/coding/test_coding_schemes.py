@@ -205,6 +205,7 @@ def test_the_generator_and_the_agent_mean_the_same_socket() -> None:
         b"\xff",
         b"[" * 900,
         announcement(-1),
+        announcement(10**400),
         announcement("7"),
         announcement(1, "10.0.0.1", "::1"),
         announcement(1, "h1"),

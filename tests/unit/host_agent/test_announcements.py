@@ -1,0 +1,56 @@
+"""The socket at which programs announce what flows will send: what comes there ends no agent, and holds none up."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from host_agent import announcements
+from host_agent.announcements import MOST_AT_ONCE, Announcements
+
+NAME = f"\0capstan-announcements-{secrets.token_hex(8)}"
+
+
+@pytest.fixture
+def agents_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[Announcements]:
+    monkeypatch.setattr(announcements, "NAME", NAME)
+    end = Announcements()
+    yield end
+    end.close()
+
+
+def announcement(size: int) -> bytes:
+    said = {"protocol": "tcp", "source": "10.128.1.1", "source_port": 5}
+    return json.dumps({**said, "destination": "10.128.2.1", "destination_port": 80, "bytes": size}).encode()
+
+
+def test_what_is_no_announcement_is_counted_and_the_next_one_read(agents_end: Announcements) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as program:
+        for data in (announcement(10**400), b"{", announcement(7)):
+            program.sendto(data, NAME)
+    assert [size for _, size in agents_end.read()] == [7.0]
+    assert agents_end.malformed == 2
+    assert agents_end.read() == []
+
+
+def test_a_program_that_announces_without_end_does_not_hold_up_the_agent(
+    agents_end: Announcements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refilled:
+        """A socket at which something is always waiting."""
+
+        reads = 0
+
+        def recv(self, most: int) -> bytes:
+            self.reads += 1
+            assert self.reads <= 100 * MOST_AT_ONCE, "it is read for ever"
+            return announcement(7)
+
+    refilled, end = Refilled(), agents_end._socket
+    monkeypatch.setattr(agents_end, "_socket", refilled)
+    assert len(agents_end.read()) == refilled.reads == MOST_AT_ONCE
+    monkeypatch.setattr(agents_end, "_socket", end)

@@ -6,12 +6,14 @@ are seconds of one monotonic clock.
 
 from __future__ import annotations
 
+import heapq
 import ipaddress
 import re
 import socket
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
+from operator import itemgetter
 from typing import Final
 
 from capstan_native import HostCore
@@ -34,6 +36,8 @@ NEVER: Final = 1 << 62
 """More bytes than any flow sends."""
 MOST_FINISHED: Final = 512
 """Ended flows in one message: reading it is not to hold up the controller."""
+MOST_BLOCKING: Final = 256
+"""Peers of which pB is reported: the controller takes 512 counters of an agent."""
 
 
 class AgentCore:
@@ -244,6 +248,14 @@ class AgentCore:
     def blocking_probability(self, now: float) -> dict[str, float]:
         """Return the estimated blocking probability towards each peer (by host name), where coding needs one."""
         return {self._hosts[address]: pb for address, pb in self._core.blocking_probability(now)}
+
+    def blocking_gauges(self, now: float) -> dict[str, float]:
+        """Return `blocking_probability` as counters; with more than `MOST_BLOCKING` peers the largest."""
+        known = self.blocking_probability(now).items()
+        return {
+            f"blocking_probability.{host}": round(probability, 4)
+            for host, probability in heapq.nlargest(MOST_BLOCKING, known, key=itemgetter(1))
+        }
 
     def flow_report(self, forget: bool) -> list[FlowEntry]:
         """Return what was counted of each flow since the last report that forgot."""

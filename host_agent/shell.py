@@ -316,6 +316,4 @@ class Agent:
         if self._announcements is not None:
             values["announcements_malformed"] = self._announcements.malformed
         values["cpu_s"] = time.process_time()
-        for host, probability in self._core.blocking_probability(now).items():
-            values[f"blocking_probability.{host}"] = round(probability, 4)
-        return values
+        return values | self._core.blocking_gauges(now)

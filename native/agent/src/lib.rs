@@ -15,6 +15,7 @@ pub mod flow_record;
 pub mod flow_table;
 pub mod hash;
 pub mod host;
+mod least_delay;
 pub mod packet;
 pub mod paths;
 pub mod peers;
@@ -28,6 +29,7 @@ pub mod time;
 pub mod underlay;
 
 pub use class::TrafficClass;
+pub use least_delay::LeastDelay;
 pub use random::{Generator, Random};
 pub use route::{FlowRef, LeafId, Route, RouteId};
 pub use time::Seconds;

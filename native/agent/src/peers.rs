@@ -13,11 +13,11 @@ use crate::coding::Outcomes;
 use crate::departure::UnderlayAddress;
 use crate::flow_table::FlowTable;
 use crate::hash::{NumberMap, NumberSet};
+use crate::least_delay::LeastDelay;
 use crate::packet::Packet;
 use crate::paths::Departures;
 use crate::receiving::{
-    share, Arrivals, Budget, EarlyRepair, EarlyRepairs, LeastDelay, PathProgress, PendingFeedback,
-    ReceiveFlow,
+    share, Arrivals, Budget, EarlyRepair, EarlyRepairs, PathProgress, PendingFeedback, ReceiveFlow,
 };
 use crate::route::{FlowRef, LeafId};
 

@@ -16,6 +16,8 @@
 use crate::blocking::average::Average;
 use crate::blocking::{BlockingEstimator, MAX_BLOCKING_PROBABILITY, PRIOR};
 use crate::hash::NumberMap;
+use crate::least_delay::LeastDelay;
+use crate::serial::serial_difference;
 use crate::time::Seconds;
 use crate::underlay::STAMP_LAST;
 
@@ -23,7 +25,6 @@ const THRESHOLD_PACKETS: f64 = 8.0;
 const NOISE_S: Seconds = 0.002;
 const BUFFER_PACKETS: f64 = 256.0;
 const MIN_AGE_S: Seconds = 2.0;
-const BEST_PERIOD_S: Seconds = 10.0;
 /// Datagrams after which the prior has no weight left.
 const SURE_SAMPLES: f64 = 8.0;
 /// Weight of a new datagram in the share of lost and overdue ones (the n-th one's is at least 1/n).
@@ -54,29 +55,6 @@ struct Path {
     at: Seconds,
 }
 
-/// The least delays above the reference, us: of this period and of the one before.
-#[derive(Clone, Copy, Debug, Default)]
-struct Best {
-    now_us: i32,
-    before_us: i32,
-    since: Seconds,
-}
-
-impl Best {
-    fn us(&self) -> i32 {
-        self.now_us.min(self.before_us)
-    }
-
-    fn learn(&mut self, excess_us: i32, now: Seconds) {
-        let age = now - self.since;
-        if age >= BEST_PERIOD_S {
-            let before_us = if age >= 2.0 * BEST_PERIOD_S { excess_us } else { self.now_us };
-            *self = Best { now_us: excess_us, before_us, since: now };
-        }
-        self.now_us = self.now_us.min(excess_us);
-    }
-}
-
 /// The estimator; see above.
 #[derive(Clone, Debug)]
 pub struct Paths {
@@ -89,7 +67,7 @@ pub struct Paths {
     place_of: NumberMap<u16, usize>,
     /// First delay ever: all others are kept as signed differences to it, which do not wrap.
     reference: Option<u32>,
-    best: Best,
+    best: LeastDelay,
     samples: u64,
     reported_at: Seconds,
     events: u64,
@@ -111,7 +89,7 @@ impl Paths {
             paths: Vec::new(),
             place_of: NumberMap::default(),
             reference: None,
-            best: Best::default(),
+            best: LeastDelay::default(),
             samples: 0,
             reported_at: 0.0,
             events: 0,
@@ -173,16 +151,9 @@ impl BlockingEstimator for Paths {
         if stamp > STAMP_LAST {
             return;
         }
-        let reference = *self.reference.get_or_insert_with(|| {
-            self.best.since = now;
-            delay_us
-        });
-        let excess_us = delay_us.wrapping_sub(reference) as i32;
-        if self.samples == 0 && self.paths.is_empty() {
-            (self.best.now_us, self.best.before_us) = (excess_us, excess_us);
-        }
-        self.best.learn(excess_us, now);
-        let above_best_us = f64::from(excess_us) - f64::from(self.best.us());
+        let reference = *self.reference.get_or_insert(delay_us);
+        let excess_us = serial_difference(delay_us, reference);
+        let above_best_us = f64::from(self.best.above(delay_us, now));
         let blocked = above_best_us > self.threshold_us;
         self.count(now);
         if blocked {
@@ -236,7 +207,9 @@ impl BlockingEstimator for Paths {
     }
 
     fn paths(&self, now: Seconds) -> Vec<PathState> {
-        let best = f64::from(self.best.us());
+        let best =
+            self.reference.zip(self.best.us()).map_or(0, |(first, best)| serial_difference(best, first));
+        let best = f64::from(best);
         let state = |path: &Path| PathState {
             stamp: path.stamp,
             excess_s: ((f64::from(path.excess_us) - best) * 1e-6).max(0.0),

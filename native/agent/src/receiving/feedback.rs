@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use datapath::feedback::{Feedback, Receipts, MOST_LOST};
 
-use crate::serial::{serial_difference, NumberRange};
+use crate::serial::NumberRange;
 
 /// So many receipts make feedback due at once.
 pub const RECEIPTS_PER_FEEDBACK: usize = 64;
@@ -78,19 +78,6 @@ impl PendingFeedback {
             lost: lost.map(|numbers| (numbers.first, numbers.count)).collect(),
             recovered: recovered as u16,
         });
-    }
-}
-
-/// The least delay from a peer to us. Its clock may be another machine's: only differences count.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LeastDelay(Option<u32>);
-
-impl LeastDelay {
-    /// Takes in a delay (microseconds modulo 2^32). Returns it as microseconds above the least.
-    pub fn above(&mut self, delay_us: u32) -> i32 {
-        let least = self.0.filter(|&least| serial_difference(delay_us, least) >= 0).unwrap_or(delay_us);
-        self.0 = Some(least);
-        serial_difference(delay_us, least)
     }
 }
 

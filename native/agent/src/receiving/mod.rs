@@ -19,7 +19,7 @@ mod unit;
 pub use arrivals::Arrivals;
 pub use budget::{share, Budget, Shed, AGENT_BYTES, LEAST_BYTES, MOST_BYTES};
 pub use decoder::{DecoderCounters, DecoderLimits, Rebuilt, UnitDecoder, MAX_K, MAX_R, SOURCE_WINDOW};
-pub use feedback::{EarlyRepairs, LeastDelay, PendingFeedback, MAX_EARLY_REPAIRS, RECEIPTS_PER_FEEDBACK};
+pub use feedback::{EarlyRepairs, PendingFeedback, MAX_EARLY_REPAIRS, RECEIPTS_PER_FEEDBACK};
 pub use flow::ReceiveFlow;
 pub use incoming::{EarlyRepair, Incoming};
 pub use path_progress::{PathProgress, Settled};

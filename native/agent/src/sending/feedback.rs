@@ -25,7 +25,7 @@ impl<P: Packets> Sender<P> {
         let (leaf, lost) = (peer.known.leaf, &feedback.lost);
         if let Some(departures) = &peer.departures {
             let sent = Sent { leaf, log: &peer.sent, departures };
-            let above_least = |delay_us| peer.least_delay.above(delay_us) as u32;
+            let above_least = |delay_us| peer.least_delay.above(delay_us, now) as u32;
             self.wrapping.steering.learn(sent, feedback, above_least, now);
         }
         let mut known = self.estimators.get_mut(&leaf);
@@ -36,7 +36,7 @@ impl<P: Packets> Sender<P> {
             }
             if let Some(known) = known.as_mut().filter(|_| sent && receipt.stamp != 0) {
                 peer.stamps.insert(receipt.stamp);
-                known.path_delay(receipt.stamp, peer.least_delay.above(receipt.delay_us) as u32, now);
+                known.path_delay(receipt.stamp, peer.least_delay.above(receipt.delay_us, now) as u32, now);
             }
         }
         if let Some(known) = known {

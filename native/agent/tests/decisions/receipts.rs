@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::support::Words;
-use agent::receiving::{EarlyRepairs, LeastDelay, PendingFeedback, MAX_EARLY_REPAIRS};
+use agent::receiving::{EarlyRepairs, PendingFeedback, MAX_EARLY_REPAIRS};
 use agent::serial::NumberRange;
 use agent::underlay::is_stamp;
-use agent::{Generator, Random};
+use agent::{Generator, LeastDelay, Random};
 
 fn stamps(ports: &str) -> Vec<u16> {
     let ports = ports.split(',').map(|port| port.parse().expect("a port"));
@@ -41,7 +41,7 @@ fn feedback_is_gathered_as_recorded() {
                 }));
                 continue;
             }
-            "above" => (least.above(words.number()).to_string(), words.word().into()),
+            "above" => (least.above(words.number(), 0.0).to_string(), words.word().into()),
             _ => {
                 assert_eq!(
                     u8::from(!pending.is_empty()).to_string(),

@@ -58,14 +58,14 @@ pub struct ReceiveFlow<P: Packet> {
 }
 
 impl<P: Packet> ReceiveFlow<P> {
-    /// Returns a flow of which nothing has come yet; `first`: the position that is due.
-    pub fn new(key: FlowKey, first: u32, now: Seconds) -> ReceiveFlow<P> {
+    /// Returns a flow of which nothing has come yet.
+    pub fn new(key: FlowKey, release: Release<P>, now: Seconds) -> ReceiveFlow<P> {
         ReceiveFlow {
             key,
             reverse: key.reverse(),
             first: now,
             last: 0.0,
-            release: Release::new(first),
+            release,
             decoder: None,
             newest: None,
             class: TrafficClass::Short,

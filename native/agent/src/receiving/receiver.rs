@@ -12,14 +12,15 @@ use crate::flow_table::FlowId;
 use crate::packet::{Packet, Packets};
 use crate::peers::{Peer, PeerId, Peers};
 use crate::receiving::{
-    Arrival, DecoderLimits, EarlyRepair, Hold, Incoming, Rebuilt, ReceiveFlow, ReceivePolicy, Repair, Shed,
-    UnitDecoder,
+    Arrival, DecoderLimits, EarlyRepair, Hold, Incoming, Rebuilt, ReceiveFlow, ReceivePolicy, Release,
+    Repair, Shed, UnitDecoder,
 };
 use crate::sending::Sender;
 use crate::serial::serial_difference;
 use crate::Seconds;
 
-/// A flow whose first packet has a position below this has lost those before it.
+/// A flow whose first packet has a position below this lacks those before it. With another one it is older than what is
+/// known of it: we or its peer were away, or it had to make room.
 const FIRST_POSITIONS: u32 = 4096;
 
 /// Unwraps datagrams. One for all peers; P: packets.
@@ -254,8 +255,9 @@ impl<P: Packet> Receiver<P> {
             let text = "addresses that are not this peer's and ours".to_owned();
             return Err(Malformed { reason: "inner_not_for_us", text });
         }
-        let first = if datagram.head.position < FIRST_POSITIONS { 0 } else { datagram.head.position };
-        let (id, gone) = peer.flows.put(datagram.head.flow, ReceiveFlow::new(seen.flow, first, now));
+        let position = datagram.head.position;
+        let release = if position < FIRST_POSITIONS { Release::new(0) } else { Release::amid(position) };
+        let (id, gone) = peer.flows.put(datagram.head.flow, ReceiveFlow::new(seen.flow, release, now));
         if let Some(gone) = gone {
             peer.budget.gone(&gone);
             self.displaced(gone);

@@ -87,6 +87,16 @@ impl<P> Release<P> {
         }
     }
 
+    /// Returns the release of a flow of which packets had come before, to whoever was here: `first` is released at once,
+    /// and those before it whenever they come.
+    pub fn amid(first: u32) -> Release<P> {
+        let mut release = Release::new(first);
+        release.skipped.insert(release.next - REMEMBERED_GAPS, release.next);
+        release.skipped_places = REMEMBERED_GAPS;
+        release.counted_from = release.next;
+        release
+    }
+
     /// Counts the positions that are given up from now on.
     pub fn count_anew(&mut self) {
         (self.abandoned, self.counted_from) = (0, self.next);

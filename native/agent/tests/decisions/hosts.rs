@@ -1,10 +1,11 @@
 //! What the agents of several hosts do together, datagram by datagram.
 
 use agent::blocking::EstimatorKind;
+use agent::flow_record::Side;
 use agent::sending::EstimatorChoice;
 use agent::LeafId;
 
-use crate::support::hosts::{hand_over, host, known, packet, policy};
+use crate::support::hosts::{delivered, hand_over, host, known, packet, policy, set_peers};
 
 #[test]
 fn a_gap_in_one_peers_datagrams_delays_no_feedback_to_another() {
@@ -53,4 +54,28 @@ fn a_clock_that_drifts_blocks_no_path() {
         }
     }
     assert!(most < 0.05, "{most}");
+}
+
+#[test]
+fn a_flow_that_is_older_than_what_is_known_of_it_loses_nothing_that_overtakes() {
+    for before in [0, 10, 4095, 4096, 5000, 9000] {
+        let (mut one, mut here) = (host(1, &[2], policy()), host(2, &[1], policy()));
+        for number in 0..before {
+            one.packet_from_host(&packet(1, 2, number), 0.0);
+        }
+        one.datagrams_to_send().iter().for_each(|sent| hand_over(sent, 1, 1, &mut here, 0.0));
+        assert!(delivered(&mut here).into_iter().eq(0..before));
+        [&[][..], &[1][..]].into_iter().for_each(|peers| set_peers(&mut here, peers));
+        here.flow_report(true);
+        for number in 0..10 {
+            one.packet_from_host(&packet(1, 2, number), 0.1);
+        }
+        let sent = one.datagrams_to_send();
+        sent.iter().rev().chain(&sent).for_each(|sent| hand_over(sent, 1, 1, &mut here, 0.1));
+        assert!(delivered(&mut here).into_iter().eq((0..10).rev()), "behind {before} packets");
+        let Side::Receiver(arrived) = &here.flow_report(true)[0].side else {
+            panic!("what came is reported")
+        };
+        assert_eq!(arrived.lost, if before + 9 < 4096 { u64::from(before) } else { 0 });
+    }
 }

@@ -1,6 +1,6 @@
 //! Agents of hosts without a fabric: a test hands on what one sends to another, when and in the order that it wants.
 
-use agent::host::{Core, Datagram, FromUnderlay, HostPolicy, Identity};
+use agent::host::{Bytes, Core, Datagram, FromUnderlay, HostPolicy, Identity};
 use agent::paths::PathSettings;
 use agent::peers::Known;
 use agent::priority::{FlowTypes, PriorityPolicy};
@@ -61,6 +61,12 @@ pub fn packet(from: u8, to: u8, number: u32) -> Vec<u8> {
     packet.extend([4, 0, 0, 80, 0, 12, 0, 0]);
     packet.extend(number.to_be_bytes());
     packet
+}
+
+/// Returns the numbers of the packets that an agent has for its host.
+pub fn delivered(core: &mut Core) -> Vec<u32> {
+    let number = |packet: &Bytes| u32::from_be_bytes(packet[28..32].try_into().expect("four bytes"));
+    core.packets_to_deliver().iter().map(number).collect()
 }
 
 /// Hands a datagram of a host to an agent; it took the path of that stamp.

@@ -14,7 +14,7 @@ use agent::host::{Core, Datagram, FromUnderlay, HostPolicy, Identity};
 use agent::paths::{LivePaths, PathSettings, PlbSettings, RepsSettings, UnblockedSettings};
 use agent::peers::Known;
 use agent::priority::{FlowTypes, PriorityPolicy};
-use agent::receiving::{Hold, ReceivePolicy, Receiver};
+use agent::receiving::{feedback_after_s, Hold, ReceivePolicy, Receiver};
 use agent::sending::{EstimatorChoice, SendPolicy, Sender, Serving};
 use agent::{Generator, LeafId, Random, TrafficClass};
 use coding::Code;
@@ -81,7 +81,11 @@ fn policies(random: &mut Generator) -> (HostPolicy, Serving) {
         PathSettings::Tr { packet_time_s: 0.001 },
         PathSettings::Reps(reps),
         PathSettings::Plb(plb),
-        PathSettings::Unblocked(UnblockedSettings { congested_s: 0.01, avoid_s: 0.5 }),
+        PathSettings::Unblocked(UnblockedSettings {
+            congested_s: 0.01,
+            avoid_s: 0.5,
+            feedback_after_s: feedback_after_s(0.001),
+        }),
     ];
     let kinds = [
         EstimatorKind::Paths,

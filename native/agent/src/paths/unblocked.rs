@@ -2,9 +2,9 @@
 //!
 //! Ours, after CAPS (IEEE/ACM ToN 2019), which sprays over all paths and repairs what blocked ones delay: where a sender
 //! can name paths, and feedback says how long each packet took, it need not send into a queue that it knows. A path is
-//! blocked from when a packet was delayed on it by more than `congested_s` above the least, or was not reported for that
-//! long (the report itself waits behind such a queue), for `avoid_s`; then the next packets try it again. If all are
-//! blocked, all are used.
+//! blocked from when a packet was delayed on it by more than `congested_s` above the least, or was not reported for twice
+//! that long (the report itself waits behind such a queue) and what feedback waits, for `avoid_s`; then the next packets try
+//! it again. If all are blocked, all are used.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +22,16 @@ pub struct UnblockedSettings {
     pub congested_s: Seconds,
     /// For how long a blocked path is avoided.
     pub avoid_s: Seconds,
+    /// How long after the first datagram that it speaks of a peer's feedback goes out.
+    pub feedback_after_s: Seconds,
+}
+
+impl UnblockedSettings {
+    /// How long a packet is not reported that was not blocked, at most: a round trip, and what is gathered for its report,
+    /// which may wait as long again for datagrams to leave with.
+    fn silence_s(&self) -> Seconds {
+        2.0 * (self.congested_s + self.feedback_after_s)
+    }
 }
 
 /// What is known of a path.
@@ -50,11 +60,9 @@ impl<R: Random> Unblocked<R> {
     }
 
     fn is_free(&mut self, path: PathId, now: Seconds) -> bool {
-        let UnblockedSettings { congested_s, avoid_s } = self.settings;
         let Some(known) = self.known.get_mut(&path) else { return true };
-        // a report takes a round trip and what is gathered for it
-        if known.waits_since.is_some_and(|since| now - since > 2.0 * congested_s) {
-            *known = Known { until: now + avoid_s, waits_since: None };
+        if known.waits_since.is_some_and(|since| now - since > self.settings.silence_s()) {
+            *known = Known { until: now + self.settings.avoid_s, waits_since: None };
         }
         known.until <= now
     }
@@ -106,7 +114,8 @@ mod tests {
     use crate::random::Generator;
     use crate::TrafficClass;
 
-    const SETTINGS: UnblockedSettings = UnblockedSettings { congested_s: 0.01, avoid_s: 1.0 };
+    const SETTINGS: UnblockedSettings =
+        UnblockedSettings { congested_s: 0.01, avoid_s: 1.0, feedback_after_s: 0.005 };
     const FLOW: FlowRef = FlowRef { id: 1, hash: 7 };
 
     fn route(stamps: std::ops::Range<u16>) -> Route {
@@ -139,6 +148,27 @@ mod tests {
     }
 
     #[test]
+    fn on_a_fast_fabric_free_paths_are_free_while_feedback_is_gathered() {
+        // 1 Gbit/s: 50 packet times are shorter than feedback waits
+        let settings = UnblockedSettings { congested_s: 0.0006, ..SETTINGS };
+        let mut paths = Unblocked::new(Generator::new(9), settings);
+        let route = route(1..9);
+        let slow = label_of(3);
+        let mut used = [0; 16];
+        let mut gathered = Vec::new();
+        for step in 1..20_000 {
+            let now = f64::from(step) * 0.0001;
+            let port = paths.source_port(FLOW, &route, 1400, now);
+            used[usize::from(stamp_of_label(port))] += 1;
+            gathered.push(report(port, if port == slow { 0.01 } else { 0.0001 }, now));
+            if step % 100 == 0 {
+                gathered.drain(..).for_each(|report| paths.reported(&report, now));
+            }
+        }
+        assert!((1..100).contains(&used[3]), "until its packets are reported, each second: {used:?}");
+    }
+
+    #[test]
     fn a_path_whose_datagrams_are_marked_is_avoided() {
         let mut paths = Unblocked::new(Generator::new(8), SETTINGS);
         let route = route(1..3);
@@ -158,7 +188,7 @@ mod tests {
         let route = route(1..3);
         let silent = paths.source_port(FLOW, &route, 1400, 0.0);
         for step in 0..200 {
-            let now = 0.021 + f64::from(step) * 0.001;
+            let now = 0.031 + f64::from(step) * 0.001;
             let port = paths.source_port(FLOW, &route, 1400, now);
             assert_ne!(port, silent);
             paths.reported(&report(port, 0.0, now), now);

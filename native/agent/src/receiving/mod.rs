@@ -23,7 +23,7 @@ pub use feedback::{EarlyRepairs, PendingFeedback, MAX_EARLY_REPAIRS, RECEIPTS_PE
 pub use flow::ReceiveFlow;
 pub use incoming::{EarlyRepair, Incoming};
 pub use path_progress::{PathProgress, Settled};
-pub use policy::{Hold, ReceivePolicy};
+pub use policy::{feedback_after_s, Hold, ReceivePolicy};
 pub use receiver::Receiver;
 pub use release::{Arrival, Release, MAX_HELD, REMEMBERED_GAPS};
 pub use seen::WINDOW;

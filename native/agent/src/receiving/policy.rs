@@ -27,14 +27,20 @@ pub struct ReceivePolicy {
     pub holds: [Hold; 4],
 }
 
+/// Returns how long after the first datagram that it speaks of feedback goes out, for packets of 1500 B that take so long
+/// on the slowest fabric link: two of these packet times, at least 5 ms.
+pub fn feedback_after_s(packet_time_s: Seconds) -> Seconds {
+    (2.0 * packet_time_s).max(0.005)
+}
+
 impl ReceivePolicy {
     /// Returns the times for packets of 1500 B that take so long on the slowest fabric link.
     ///
-    /// Feedback goes out after two packet times (at least 5 ms); a number is lost when it was missing for 300: longer
-    /// than a full buffer of 256 packets delays it (at least 0.25 s).
+    /// A number is lost when it was missing for 300 packet times: longer than a full buffer of 256 packets delays it (at
+    /// least 0.25 s).
     pub fn new(packet_time_s: Seconds, holds: [Hold; 4]) -> ReceivePolicy {
         ReceivePolicy {
-            feedback_after_s: (2.0 * packet_time_s).max(0.005),
+            feedback_after_s: feedback_after_s(packet_time_s),
             loss_after_s: (300.0 * packet_time_s).max(0.25),
             holds,
         }

@@ -6,7 +6,7 @@ use agent::coding::{CodingPolicy, RedundancyRule, UnitRule, Weight};
 use agent::host::HostPolicy;
 use agent::paths::{BoxedPolicy, PathSettings, PlbSettings, RepsSettings, UnblockedSettings};
 use agent::priority::{Feature, FlowTypes, PriorityPolicy, PriorityRule};
-use agent::receiving::{Hold, ReceivePolicy};
+use agent::receiving::{feedback_after_s, Hold, ReceivePolicy};
 use agent::sending::{EstimatorChoice, SendPolicy, Serving};
 use agent::{Generator, TrafficClass};
 use coding::Code;
@@ -143,6 +143,7 @@ pub fn path_settings(path: &Bound<'_, PyAny>, packet_time_s: f64) -> PyResult<Op
         "unblocked" => PathSettings::Unblocked(UnblockedSettings {
             congested_s: number("congested_s")?,
             avoid_s: number("avoid_s")?,
+            feedback_after_s: feedback_after_s(packet_time_s),
         }),
         "file" => return Ok(None),
         other => return unknown("path policy", other),

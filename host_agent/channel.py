@@ -116,15 +116,17 @@ class Channel:
             got, self._incoming = self._incoming, []
         return got
 
-    def send(self, message: Message) -> None:
-        """Send, or drop and count when too much waits already. Records of finished flows outlive a lost connection."""
-        lasting = isinstance(message, _LASTING)
+    def send(self, *parts: Message) -> None:
+        """Send one message, or the parts of one: all of it, or it is dropped and counted when too much waits already.
+        Records of finished flows outlive a lost connection.
+        """
+        lasting = isinstance(parts[0], _LASTING)
         if len(self._outgoing) >= OUTGOING_LIMIT and not lasting:
             self.dropped += 1
             return
         try:
-            frame = encode(message)
-        except ControlError as error:  # more flows than a frame can hold
+            frame = b"".join(map(encode, parts))
+        except ControlError as error:  # more than a frame can hold
             _LOG.error("not sent: %s", error)
             self.dropped += 1
             return

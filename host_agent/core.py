@@ -26,7 +26,16 @@ from host_agent.paths.own import OwnPathPolicy
 from host_agent.paths.steering import check, load_of, path_load
 from host_agent.randomness import RandomSource
 from host_agent.wire import Arrived, Outgoing
-from protocol.control import DatagramKeys, FinishedFlows, FlowEntry, FlowTypes, Impair, PathLoad, Peer
+from protocol.control import (
+    MOST_FLOWS,
+    DatagramKeys,
+    FinishedFlows,
+    FlowEntry,
+    FlowTypes,
+    Impair,
+    PathLoad,
+    Peer,
+)
 from protocol.policy import DEFAULT_POLICY, Policy
 from protocol.priority import types_problem
 
@@ -71,6 +80,7 @@ class AgentCore:
         self._core = HostCore(DEFAULT_POLICY, session, mtu, [*broadcasts], seed, now)
         self._types: FlowTypes | None = None
         self._types_refused = 0
+        self._records_dropped = 0
         self._impairment: Impairment[Arrived] | None = None
         self._hosts: dict[bytes, str] = {}
         """Names of peers by their underlay addresses."""
@@ -242,6 +252,7 @@ class AgentCore:
         """Return totals since the start, by name."""
         totals: Counter[str] = Counter(self._core.counters())
         totals["flow_types_refused"] += self._types_refused
+        totals["flow_records_dropped"] += self._records_dropped
         totals.update(self.gate.counters())
         return dict(totals)
 
@@ -258,8 +269,13 @@ class AgentCore:
         }
 
     def flow_report(self, forget: bool) -> list[FlowEntry]:
-        """Return what was counted of each flow since the last report that forgot."""
-        return [FlowEntry(**entry) for entry in self._core.flow_report(forget)]
+        """Return what was counted of each flow since the last report that forgot; what is more than `MOST_FLOWS` is
+        dropped, and counted if it is forgotten.
+        """
+        entries = self._core.flow_report(forget)
+        if forget:
+            self._records_dropped += max(0, len(entries) - MOST_FLOWS)
+        return [FlowEntry(**entry) for entry in entries[:MOST_FLOWS]]
 
     def active_flows(self, since: float, most: int) -> tuple[list[FlowEntry], int]:
         """Return flows with a packet since then, at most *most*, those that have carried the most first; and

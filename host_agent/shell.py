@@ -266,7 +266,7 @@ class Agent:
         elif isinstance(message, SetPolicy):
             self._apply(message, now)
         elif isinstance(message, Report):
-            self._channel.send(FlowReport(message.id, self._core.flow_report(message.forget)))
+            self._channel.send(*FlowReport.parts(message.id, self._core.flow_report(message.forget)))
         elif isinstance(message, Impair):
             self._core.set_impairment(message)
         elif isinstance(message, Crash):

@@ -7,8 +7,8 @@ Opening, so that neither side's token ever crosses the wire::
     controller -> Welcome(proof = HMAC-SHA256(token, "controller" + agent's nonce)) or Refused
 
 then Directory, Policy and Paths whenever they change; the agent answers a Policy with PolicyApplied, sends Counters
-every second, FlowReport when asked by Report, and ActiveFlows while WatchFlows asks for them; SentAgain where admission
-is in force and TCP has sent something again. PathLoad goes both ways, under policies that share it.
+every second, FlowReport (in parts) when asked by Report, and ActiveFlows while WatchFlows asks for them; SentAgain
+where admission is in force and TCP has sent something again. PathLoad goes both ways, under policies that share it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,16 @@ from __future__ import annotations
 import hashlib
 import hmac
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from protocol import admission
 from protocol.priority import FeatureName, TypePriority
 from protocol.sent_again import SentAgain
+
+FLOWS_PER_PART: Final = 256
+"""Of a report: with the most paths that an agent counts of a flow (1024) they fit a frame."""
+MOST_FLOWS: Final = 131072
+"""Of all parts of a report: those of two tables of an agent that are full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +230,21 @@ class FlowEntry:
 
 @dataclass(frozen=True, slots=True)
 class FlowReport:
-    """The answer to the request with this ``id``."""
+    """The answer to the request with this ``id``, or a part of it. ``more``: another part follows."""
 
     type: ClassVar[str] = "flows"
     id: int
     flows: list[FlowEntry]
+    more: bool = False
+
+    @classmethod
+    def parts(cls, number: int, flows: list[FlowEntry]) -> list[FlowReport]:
+        """Return *flows* as the answer to the request *number*."""
+        firsts = range(0, max(1, len(flows)), FLOWS_PER_PART)
+        return [
+            cls(number, flows[first : first + FLOWS_PER_PART], first + FLOWS_PER_PART < len(flows))
+            for first in firsts
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from typing import Any, Final
 from capstan_client.errors import CapstanError
 from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import (
+    MOST_FLOWS,
     ActiveFlows,
     Challenge,
     Counters,
@@ -91,6 +92,8 @@ class AgentSession:
     _queue: deque[bytes] = field(default_factory=deque)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _reports: dict[int, asyncio.Future[list[FlowEntry]]] = field(default_factory=dict)
+    _parts: dict[int, list[FlowEntry]] = field(default_factory=dict)
+    """What has come of answers to reports."""
     _pings: dict[int, tuple[float, asyncio.Future[None] | None]] = field(default_factory=dict)
     _last_id: int = 0
     _received_at: float = field(default_factory=time.monotonic)
@@ -183,6 +186,7 @@ class AgentSession:
             if not future.done():
                 future.set_exception(SessionClosed(f"the channel ended: {self.end_reason}"))
         self._reports.clear()
+        self._parts.clear()
         self._pings.clear()
 
     def put_newest(self, kind: str, frame: bytes) -> None:
@@ -215,6 +219,7 @@ class AgentSession:
     def drop_report(self, number: int) -> None:
         """Wait no more for the answer to a report that was asked for."""
         self._reports.pop(number, None)
+        self._parts.pop(number, None)
 
     def ping(self, wait: bool = False) -> asyncio.Future[None] | None:
         """Ask for a Pong: when it comes, all messages before it were handled."""
@@ -260,10 +265,8 @@ class AgentSession:
                 self.counters, self.counters_at = values, time.time()
             case PathLoad() | ActiveFlows() | Request() | Finished() | FinishedFlows() | SentAgain():
                 self.on_report(self, message)
-            case FlowReport(number, flows):
-                report = self._reports.pop(number, None)
-                if report is not None and not report.done():
-                    report.set_result(flows)
+            case FlowReport():
+                self._reported(message)
             case Ping(number):
                 self.queue(Pong(number))
             case Pong(number):
@@ -274,6 +277,19 @@ class AgentSession:
                     future.set_result(None)
             case _:
                 raise ControlError(f"an agent does not send a {message.type}")
+
+    def _reported(self, part: FlowReport) -> None:
+        """Take a part of an answer; one that nothing waits for is dropped."""
+        report = self._reports.get(part.id)
+        if report is None or report.done():
+            return
+        flows = self._parts.setdefault(part.id, [])
+        flows += part.flows
+        if len(flows) > MOST_FLOWS:
+            raise ControlError(f"flows: {len(flows)} are more than the {MOST_FLOWS} of a report")
+        if not part.more:
+            self.drop_report(part.id)
+            report.set_result(flows)
 
     async def _send(self) -> None:
         while True:

@@ -5,6 +5,8 @@ Which flow goes where there are too many of them: native/agent/src/flow_table.rs
 
 from __future__ import annotations
 
+import pytest
+
 from host_agent.core import AgentCore
 from host_agent.inner_packet import ACK, SYN
 from tests.unit.agent_relay import core
@@ -47,3 +49,12 @@ def test_flows_that_a_peer_sends_go_when_they_are_idle() -> None:
     receiver.handle_timer(IDLE_S + 1)
     assert receiver.counters()["receive_flows"] == 1
     assert {entry.source_port for entry in receiver.flow_report(True)} == {1, 2}
+
+
+def test_records_that_find_no_room_in_a_report_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("host_agent.core.MOST_FLOWS", 3)
+    agent = core(0)
+    for port in range(1, 6):
+        agent.packet_from_host(tcp(b"x", ports=(port, 80)), 0.0)
+    assert [len(agent.flow_report(forget)) for forget in (False, True, True)] == [3, 3, 0]
+    assert agent.counters()["flow_records_dropped"] == 2

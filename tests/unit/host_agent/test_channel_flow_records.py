@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from host_agent.channel import OUTGOING_LIMIT, Connected
 from protocol.control import (
+    FLOWS_PER_PART,
     Challenge,
     Counters,
     FinishedFlows,
@@ -20,10 +22,11 @@ from protocol.control import (
     Hello,
     Message,
     PolicyApplied,
+    Report,
     Welcome,
     proof,
 )
-from protocol.frames import FrameReader, encode
+from protocol.frames import MAX_FRAME_BYTES, FrameReader, encode
 from tests.unit.agents_channel import TOKEN, agent_config, impostor, running_channel, served
 from tests.unit.host_agent.channel_controller import receive, welcome
 from tests.unit.own_ca import make_ca
@@ -144,14 +147,45 @@ def test_a_record_that_takes_room_leaves_the_frame_that_tls_has_begun(tmp_path: 
     ]
 
 
-def test_a_report_of_more_flows_than_a_frame_holds_does_not_end_the_agent(
+def test_a_report_of_more_flows_than_a_frame_holds_arrives_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("protocol.frames.MAX_FRAME_BYTES", 100_000)
-    entry = FlowEntry("sender", 6, "10.128.1.1", 1, "10.128.1.2", 2, "short", 3, 4, 0.0, 1.0)
+    flows = [
+        FlowEntry("sender", 6, "10.128.1.1", port, "10.128.1.2", 2, "short", 3, 4, 0.0, 1.0)
+        for port in range(5000)
+    ]
+    with (
+        served(tmp_path) as at,
+        running_channel(agent_config(f"unix:{at.socket_path}")) as agent,
+        ThreadPoolExecutor(1) as asking,
+    ):
+        agent.wait(Connected)
+        for count in (5000, 256, 0):
+            asked = asking.submit(at.server.report, True, 60.0)
+            eventually(lambda: agent.has(Report) or None, "a report is asked for")
+            agent.channel.send(*FlowReport.parts(agent.has(Report)[-1].id, flows[:count]))
+            assert asked.result().hosts == {"h1": flows[:count]}
+            agent.got.clear()
+        assert agent.channel.dropped == 0
+
+
+def test_a_message_that_no_frame_holds_does_not_end_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("protocol.frames.MAX_FRAME_BYTES", 100_000)
     with served(tmp_path) as at, running_channel(agent_config(f"unix:{at.socket_path}")) as agent:
         agent.wait(Connected)
-        agent.channel.send(FlowReport(1, [entry] * 5000))
+        agent.channel.send(PolicyApplied(1, "x" * 100_000))
         assert agent.channel.dropped == 1
         agent.channel.send(Counters({"still": 1.0}))
         eventually(lambda: at.server.agents()[0].counters, "counters")
+
+
+def test_the_parts_of_a_report_fit_their_frames_whatever_paths_its_flows_took() -> None:
+    paths = {str(0xFFFF - stamp): 2**63 for stamp in range(1024)}
+    entry = FlowEntry("receiver", 6, "f" * 39, 65535, "f" * 39, 65535, "control", 2**63, 2**63, 1 / 3, 1 / 3)
+    entry = replace(entry, paths=paths, paths_by_class={"control": paths})
+    (first, last) = FlowReport.parts(1, [entry] * (FLOWS_PER_PART + 1))
+    assert (first.more, last.more) == (True, False)
+    assert len(encode(first)) <= MAX_FRAME_BYTES

@@ -86,6 +86,27 @@ def test_reports_name_who_did_not_answer(tmp_path: Path) -> None:
         two.close()
 
 
+def test_a_report_has_a_bound_however_many_parts_it_comes_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("controller.agents.session.MOST_FLOWS", 5)
+    entry = FlowEntry("sender", 6, "10.128.1.1", 1, "10.128.1.2", 2, "short", 3, 4, 0.0, 1.0)
+    with served(tmp_path) as at:
+        one = RawAgent.joined(at.socket_path, 1)
+
+        def answer() -> None:
+            asked = one.next(Report)
+            for _ in range(6):
+                one.send(FlowReport(asked.id, [entry], more=True))
+            one.all()
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        assert at.server.report(True, 30.0).missing == ["h1"]
+        thread.join()
+        assert "6 are more than the 5 of a report" in caplog.text
+
+
 def test_an_impairment_is_in_force_when_the_call_returns(tmp_path: Path) -> None:
     with served(tmp_path) as at:
         agent = RawAgent.joined(at.socket_path, 1)

@@ -181,29 +181,6 @@ impl<P: Payload> UnitDecoder<P> {
         count - kept.run(position, count).flatten().count() as u32
     }
 
-    /// Returns true if the packet of a position may still be rebuilt, so that holding packets behind it can pay.
-    ///
-    /// False if it is known or forgotten, or if all units that cover it were given up. True promises nothing: its
-    /// unit's repairs may never come (`shortfall` says more).
-    pub fn is_pending(&self, position: u32) -> bool {
-        let covers = self.units.iter().filter(|unit| unit.covers(position));
-        let (all, open) =
-            covers.fold((0, 0), |(all, open), unit| (all + 1, open + u32::from(!unit.given_up)));
-        !self.is_known(position) && !self.is_forgotten(position) && (all == 0 || open > 0)
-    }
-
-    /// Returns how many symbols (sources or repairs) the unit of a position still needs; None if no repair of it came.
-    pub fn shortfall(&self, position: u32) -> Option<u32> {
-        if self.is_known(position) {
-            return Some(0);
-        }
-        let units = self.units.iter().filter(|unit| !unit.given_up && unit.covers(position));
-        let needs = |unit: &Unit<P::Symbol>| {
-            self.missing(unit.first, unit.shape.k).saturating_sub(unit.repairs.len() as u32).max(1)
-        };
-        units.map(needs).min()
-    }
-
     /// Returns when `expire` has something to do.
     pub fn deadline(&self) -> Option<Seconds> {
         self.units.first().map(|unit| unit.since + self.limits.max_age_s)

@@ -157,23 +157,19 @@ fn overlapping_units_help_one_another() {
 }
 
 #[test]
-fn known_pending_and_shortfall_follow_a_gap() {
+fn packets_are_rebuilt_once_there_are_as_many_repairs_as_gaps() {
     let packets = packets_of(8, 6, 200);
     let repairs = unit_of(&packets, 100, Code::Rlc, 0.3); // r = 4
     let mut receiver = Receiving::new(DecoderLimits::default());
     for index in [0, 1, 5, 6, 7] {
         receiver.source(100 + index, &packets[index as usize], 0.0);
     }
-    assert!(receiver.0.is_pending(102) && receiver.0.shortfall(102).is_none());
-    assert!(!receiver.0.is_pending(100));
-    assert_eq!(receiver.0.shortfall(100), Some(0));
-    receiver.repair(&repairs[0], 0.0);
-    assert_eq!(receiver.0.shortfall(102), Some(2));
-    receiver.source(103, &packets[3], 0.0);
-    assert_eq!(receiver.0.shortfall(102), Some(1));
+    assert!(receiver.0.is_known(100) && !receiver.0.is_known(102));
+    assert!(receiver.repair(&repairs[0], 0.0).is_empty());
+    assert!(receiver.source(103, &packets[3], 0.0).is_empty());
     let wanted = [(102, packets[2].clone()), (104, packets[4].clone())];
     assert_eq!(receiver.repair(&repairs[3], 0.0), wanted);
-    assert!(receiver.0.is_known(102) && !receiver.0.is_pending(102));
+    assert!(receiver.0.is_known(102));
     receiver.repair(&repairs[1], 0.0);
     receiver.source(102, &packets[2], 0.0);
     let counters = receiver.0.counters();
@@ -196,7 +192,7 @@ fn old_units_and_old_sources_are_forgotten() {
     for position in 8..SOURCE_WINDOW + 20 {
         receiver.source(position, b"y", 6.0);
     }
-    assert!(!receiver.0.is_known(0) && !receiver.0.is_pending(3));
+    assert!(!receiver.0.is_known(0));
     assert!(receiver.source(3, &packets[3], 6.0).is_empty());
     assert!(receiver.repair(&repairs[1], 6.0).is_empty());
     let counters = receiver.0.counters();

@@ -8,7 +8,6 @@ use crate::time::Seconds;
 /// What is known from ACKs.
 #[derive(Clone, Debug)]
 pub struct Acks {
-    prior: f64,
     overdue_s: Seconds,
     /// The sampling time.
     pub(super) period: Period,
@@ -22,7 +21,6 @@ impl Acks {
     /// Returns what is known before the first ACK; see `EstimatorKind::estimator`.
     pub(super) fn new(packet_time_s: Seconds, sampling_s: Option<Seconds>) -> Acks {
         Acks {
-            prior: PRIOR,
             overdue_s: threshold_s(packet_time_s),
             period: Period::new(sampling_s.unwrap_or(SAMPLING_PACKETS * packet_time_s)),
             share: None,
@@ -65,8 +63,7 @@ impl<E: AckEstimator> BlockingEstimator for E {
 
     fn blocking_probability(&mut self, now: Seconds) -> f64 {
         self.roll(now);
-        let acks = self.acks();
-        acks.share.unwrap_or(acks.prior).min(E::MOST)
+        self.acks().share.unwrap_or(PRIOR).min(E::MOST)
     }
 
     fn rtt_s(&self) -> Seconds {
@@ -79,13 +76,5 @@ impl<E: AckEstimator> BlockingEstimator for E {
 
     fn overdue_s(&self) -> Seconds {
         self.acks().overdue_s
-    }
-
-    fn prior(&self) -> f64 {
-        self.acks().prior
-    }
-
-    fn set_prior(&mut self, prior: f64) {
-        self.acks_mut().prior = prior;
     }
 }

@@ -12,7 +12,6 @@ use crate::time::Seconds;
 /// `Paths`, for units of CAPS's optimal size.
 #[derive(Clone, Debug)]
 pub struct LossRate {
-    prior: f64,
     delays: Paths,
     period: Period,
     counted: Reported,
@@ -23,7 +22,6 @@ impl LossRate {
     /// Returns an estimator that knows nothing; see `EstimatorKind::estimator`.
     pub fn new(packet_time_s: Seconds, sampling_s: Option<Seconds>) -> LossRate {
         LossRate {
-            prior: PRIOR,
             delays: Paths::new(packet_time_s, None),
             period: Period::new(sampling_s.unwrap_or(SAMPLING_PACKETS * packet_time_s)),
             counted: Reported::default(),
@@ -57,7 +55,7 @@ impl BlockingEstimator for LossRate {
 
     fn blocking_probability(&mut self, now: Seconds) -> f64 {
         self.roll(now);
-        self.rate.unwrap_or(self.prior).min(MAX_BLOCKING_PROBABILITY)
+        self.rate.unwrap_or(PRIOR).min(MAX_BLOCKING_PROBABILITY)
     }
 
     fn rtt_s(&self) -> Seconds {
@@ -70,13 +68,5 @@ impl BlockingEstimator for LossRate {
 
     fn overdue_s(&self) -> Seconds {
         self.delays.overdue_s()
-    }
-
-    fn prior(&self) -> f64 {
-        self.prior
-    }
-
-    fn set_prior(&mut self, prior: f64) {
-        self.prior = prior;
     }
 }

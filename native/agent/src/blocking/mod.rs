@@ -67,12 +67,6 @@ pub trait BlockingEstimator: Send + Sync {
     /// Returns how much later than the first ones a datagram of a burst counts as overdue.
     fn overdue_s(&self) -> Seconds;
 
-    /// Returns pB while nothing is known of this peer.
-    fn prior(&self) -> f64;
-
-    /// Sets pB while nothing is known of this peer: an agent may know of its other peers.
-    fn set_prior(&mut self, prior: f64);
-
     /// Returns what is known of single paths, in the order of their first datagrams.
     fn paths(&self, _now: Seconds) -> Vec<PathState> {
         Vec::new()

@@ -58,7 +58,6 @@ struct Path {
 /// The estimator; see above.
 #[derive(Clone, Debug)]
 pub struct Paths {
-    prior: f64,
     overdue_s: Seconds,
     threshold_us: f64,
     max_age_s: Seconds,
@@ -82,7 +81,6 @@ impl Paths {
     pub fn new(packet_time_s: Seconds, max_age_s: Option<Seconds>) -> Paths {
         let overdue_s = threshold_s(packet_time_s);
         Paths {
-            prior: PRIOR,
             overdue_s,
             threshold_us: (1e6 * overdue_s).round_ties_even(),
             max_age_s: max_age_s.unwrap_or((8.0 * BUFFER_PACKETS * packet_time_s).max(MIN_AGE_S)),
@@ -179,11 +177,11 @@ impl BlockingEstimator for Paths {
             shares += path.blocked;
         }
         if paths == 0 {
-            return self.prior.min(MAX_BLOCKING_PROBABILITY);
+            return PRIOR;
         }
         let known = (self.samples as f64 / SURE_SAMPLES).min(1.0);
         let measured = (shares / f64::from(paths)).max(self.lost);
-        (known * measured + (1.0 - known) * self.prior).min(MAX_BLOCKING_PROBABILITY)
+        (known * measured + (1.0 - known) * PRIOR).min(MAX_BLOCKING_PROBABILITY)
     }
 
     fn rtt_s(&self) -> Seconds {
@@ -196,14 +194,6 @@ impl BlockingEstimator for Paths {
 
     fn overdue_s(&self) -> Seconds {
         self.overdue_s
-    }
-
-    fn prior(&self) -> f64 {
-        self.prior
-    }
-
-    fn set_prior(&mut self, prior: f64) {
-        self.prior = prior;
     }
 
     fn paths(&self, now: Seconds) -> Vec<PathState> {

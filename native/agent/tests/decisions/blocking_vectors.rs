@@ -1,7 +1,7 @@
 //! Estimates of the three estimators that were Python, reproduced bit for bit: recorded at commit d7038cc.
 
 use crate::support::Words;
-use agent::blocking::{BlockingEstimator, EstimatorKind, PathState, Reported};
+use agent::blocking::{BlockingEstimator, EstimatorKind, PathState, Reported, PRIOR};
 
 fn optional(words: &mut Words) -> Option<f64> {
     match words.word() {
@@ -11,9 +11,8 @@ fn optional(words: &mut Words) -> Option<f64> {
 }
 
 fn peer(kind: EstimatorKind, words: &mut Words) -> Box<dyn BlockingEstimator> {
-    let mut estimator = kind.estimator(words.number(), optional(words));
-    estimator.set_prior(words.number());
-    assert_eq!(estimator.overdue_s(), words.number::<f64>());
+    let estimator = kind.estimator(words.number(), optional(words));
+    assert_eq!([PRIOR, estimator.overdue_s()], [words.number::<f64>(), words.number()]);
     estimator
 }
 

@@ -125,8 +125,6 @@ fn paths_estimator_follows_within_a_second() {
     near(feed(8, 2.0, 4.0), 0.5, 0.06);
     assert!(feed(0, 4.0, 5.0) < 0.03);
     assert_eq!(watched.blocking_probability(60.0), PRIOR);
-    watched.set_prior(0.3);
-    assert_eq!(watched.blocking_probability(60.0), 0.3);
 }
 
 #[test]

@@ -27,6 +27,11 @@ pub fn label_of(stamp: u16) -> u16 {
     LABEL_FIRST + stamp
 }
 
+/// Returns the stamp of the path that a source port names; None: it is no label.
+pub fn stamp_of(source_port: u16) -> Option<u16> {
+    Some(stamp_of_label(source_port)).filter(|&stamp| is_stamp(stamp))
+}
+
 /// Returns the stamp of the path that a label names.
 pub fn stamp_of_label(label: u16) -> u16 {
     label.wrapping_sub(LABEL_FIRST)

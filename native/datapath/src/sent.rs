@@ -77,8 +77,8 @@ impl Outstanding {
         (count, newest)
     }
 
-    /// How many left before that time and were not reported; each is counted once.
-    pub fn overdue(&mut self, sent_before: f64) -> usize {
+    /// How many left before that time and were not reported; `late` is called with the number of each, once.
+    pub fn overdue(&mut self, sent_before: f64, mut late: impl FnMut(u32)) -> usize {
         let mut count = 0;
         while self.first != self.end {
             if let Some(left) = self.left.get(self.first) {
@@ -86,6 +86,7 @@ impl Outstanding {
                     break;
                 }
                 self.left.forget(self.first);
+                late(self.first);
                 count += 1;
             }
             self.first = self.first.wrapping_add(1);
@@ -117,14 +118,14 @@ mod tests {
     #[test]
     fn what_is_overdue_is_counted_once() {
         let mut log = Outstanding::default();
-        assert_eq!((log.arrived([3]), log.overdue(9.0)), ((0, None), 0), "nothing has left");
+        assert_eq!((log.arrived([3]), log.overdue(9.0, drop)), ((0, None), 0), "nothing has left");
         log.sent(u32::MAX - 1, 4, 1.0);
         log.sent(5, 1, 2.0); // 2, 3 and 4 are not waited for
         assert_eq!(log.arrived([3, 0, 0, 9]), (1, Some(1.0)));
-        assert_eq!(log.overdue(1.5), 3);
-        assert_eq!(log.overdue(1.5), 0);
+        assert_eq!(log.overdue(1.5, drop), 3);
+        assert_eq!(log.overdue(1.5, drop), 0);
         assert_eq!(log.arrived([u32::MAX, 5]), (1, Some(2.0)));
-        assert_eq!(log.overdue(9.0), 0);
+        assert_eq!(log.overdue(9.0, drop), 0);
     }
 
     #[test]
@@ -134,7 +135,7 @@ mod tests {
         log.sent(1, most, 1.0);
         log.sent(1 + most, 10, 2.0);
         assert_eq!(log.arrived(1..=10), (0, None));
-        assert_eq!(log.overdue(3.0), RING);
+        assert_eq!(log.overdue(3.0, drop), RING);
     }
 
     #[test]
@@ -169,9 +170,12 @@ mod tests {
                 let newest = left.iter().copied().reduce(f64::max);
                 assert_eq!(log.arrived(reported), (left.len(), newest));
                 let before = now - f64::from(below(5000)) / 1000.0;
-                let waiting = model.len();
+                let mut late = Vec::new();
+                assert_eq!(log.overdue(before, |number| late.push(number)), late.len());
+                late.sort_unstable();
+                let is_late = |&(_, &when): &(&u32, &f64)| when < before;
+                assert!(model.iter().filter(is_late).map(|(&number, _)| number).eq(late));
                 model.retain(|_, &mut when| when >= before);
-                assert_eq!(log.overdue(before), waiting - model.len());
             }
         }
     }

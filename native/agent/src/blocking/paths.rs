@@ -10,7 +10,7 @@
 //! ones, and silence speaks for a blocked path rather than against it. The best delay is the least of the last 10 to
 //! 20 s, so that it holds even while all paths are blocked, and clocks that drift (1e-4) stay within the threshold.
 //!
-//! Lost and overdue datagrams with a known path count as blocked ones of it. Those without make a share of their own, and
+//! Overdue datagrams whose label names a path count as blocked ones of it. Those without make a share of their own, and
 //! pB is the larger of both shares: mostly it is the blocked paths that they were on, and adding would count them twice.
 
 use crate::blocking::average::Average;

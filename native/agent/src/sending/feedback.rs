@@ -14,6 +14,7 @@ use crate::route::LeafId;
 use crate::sending::wrapping::Leaving;
 use crate::sending::Sender;
 use crate::serial::serial_difference;
+use crate::underlay::stamp_of;
 use crate::Seconds;
 
 /// Losses that one feedback adds to a counter at most.
@@ -43,8 +44,11 @@ impl<P: Packets> Sender<P> {
             let numbers = feedback.receipts.iter().map(|receipt| receipt.number);
             let (arrived, newest) = peer.outstanding.arrived(numbers);
             if let Some(newest) = newest {
-                let overdue = peer.outstanding.overdue(newest - known.overdue_s());
-                (0..overdue).for_each(|_| known.path_loss(None, now));
+                let sent = &peer.sent;
+                let path_of = |number| sent.entropy_of(number).and_then(stamp_of);
+                let left_before = newest - known.overdue_s();
+                let overdue =
+                    peer.outstanding.overdue(left_before, |number| known.path_loss(path_of(number), now));
                 known.reported(Reported { arrived: arrived as u64, overdue: overdue as u64 }, now);
             }
             if peer.outcomes.waiting() > 0 {

@@ -2,31 +2,14 @@
 
 use agent::blocking::EstimatorKind;
 use agent::flow_record::Side;
-use agent::sending::EstimatorChoice;
-use agent::LeafId;
+use agent::paths::{LivePaths, PathSettings};
+use agent::sending::{EstimatorChoice, Serving};
+use agent::underlay::stamp_of;
+use agent::{Generator, LeafId};
+use coding::Code;
 
+use crate::support::coded_flow;
 use crate::support::hosts::{delivered, hand_over, host, known, packet, policy, set_peers};
-
-#[test]
-fn a_gap_in_one_peers_datagrams_delays_no_feedback_to_another() {
-    let (mut one, mut other) = (host(1, &[3], policy()), host(2, &[3], policy()));
-    let mut here = host(3, &[1, 2], policy());
-    (0..3).for_each(|number| one.packet_from_host(&packet(1, 3, number), 0.0));
-    let sent = one.datagrams_to_send();
-    [0, 2].into_iter().for_each(|kept: usize| hand_over(&sent[kept], 1, 1, &mut here, 0.0));
-    here.handle_timer(0.005);
-    assert_eq!(here.datagrams_to_send().len(), 1, "what came of the first peer is reported");
-    assert!(here.timer() > 0.25, "its missing datagram can wait");
-    other.packet_from_host(&packet(2, 3, 0), 0.01);
-    hand_over(&other.datagrams_to_send()[0], 2, 1, &mut here, 0.01);
-    assert_eq!(here.timer(), 0.01 + 0.005);
-    here.handle_timer(0.015);
-    let addresses: Vec<_> = here.datagrams_to_send().iter().map(|datagram| datagram.address).collect();
-    assert_eq!(addresses, [known(2).address]);
-    assert!((here.timer() - 0.3).abs() < 1e-9, "the missing datagram is given up when its time is over");
-    here.handle_timer(0.3);
-    assert_eq!(here.datagrams_to_send()[0].address, known(1).address);
-}
 
 #[test]
 fn a_clock_that_drifts_blocks_no_path() {
@@ -78,4 +61,35 @@ fn a_flow_that_is_older_than_what_is_known_of_it_loses_nothing_that_overtakes() 
         };
         assert_eq!(arrived.lost, if before + 9 < 4096 { u64::from(before) } else { 0 });
     }
+}
+
+#[test]
+fn what_is_overdue_blocks_the_path_that_its_label_names() {
+    let mut rules = policy();
+    rules.send.estimator = Some(EstimatorChoice { kind: EstimatorKind::Paths, sampling_s: None });
+    rules.send.coding[1] = Some(coded_flow::policy(Code::Xor));
+    let mut here = host(1, &[11], policy());
+    let turns = PathSettings::RoundRobin.policy(Generator::new(3));
+    here.set_policy(rules, Serving { policies: vec![turns], serves: [0; 4] }, 0.0);
+    let mut there = host(11, &[1], policy());
+    let (leaf, mut pb) = (LeafId(1), 1.0);
+    for (since, alive) in [(0, 1..=4), (1000, 2..=4)] {
+        let stamps = [(leaf, alive.collect())].into();
+        here.sender.wrapping.steering.routes.set_paths(LivePaths { stamps, ..LivePaths::default() });
+        for step in since..since + 1000 {
+            let now = 0.001 * f64::from(step);
+            here.packet_from_host(&packet(1, 11, step), now);
+            here.handle_timer(now);
+            for sent in here.datagrams_to_send() {
+                let stamp = stamp_of(sent.source_port).expect("a label");
+                if stamp != 1 {
+                    hand_over(&sent, 1, stamp, &mut there, now);
+                }
+            }
+            there.handle_timer(now);
+            there.datagrams_to_send().iter().for_each(|sent| hand_over(sent, 11, 0, &mut here, now));
+            pb = here.sender.blocking_probability(leaf, now).expect("an estimate");
+        }
+    }
+    assert!((pb - 0.25).abs() < 0.01, "one path of four is blocked, though nothing uses it any more: {pb}");
 }

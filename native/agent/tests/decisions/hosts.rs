@@ -9,7 +9,7 @@ use agent::{Generator, LeafId};
 use coding::Code;
 
 use crate::support::coded_flow;
-use crate::support::hosts::{delivered, hand_over, host, known, packet, policy, set_peers};
+use crate::support::hosts::{delivered, hand_over, host, packet, policy, set_peers};
 
 #[test]
 fn a_clock_that_drifts_blocks_no_path() {

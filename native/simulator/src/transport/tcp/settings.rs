@@ -1,0 +1,60 @@
+//! What a host's TCP does and does not do.
+
+use super::control::Control;
+use crate::time::Time;
+use crate::Error;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    pub control: Control,
+    /// Packets.
+    pub initial_window: u32,
+    pub largest_window: u32,
+    pub initial_timeout: Time,
+    pub least_timeout: Time,
+    pub largest_timeout: Time,
+    /// Packets beyond one that is missing from which it counts as lost.
+    pub duplicates: u32,
+    /// Whether acknowledgements say what has arrived beyond what is missing.
+    pub sack: bool,
+    /// Whether losses are found by time (RACK, RFC 8985), forgiving reordering; needs `sack`.
+    pub rack: bool,
+    /// Whether packets may be marked instead of dropped.
+    pub marks: bool,
+    /// Packets in order that an acknowledgement waits for, and for how long.
+    pub delayed_packets: u32,
+    pub delayed_time: Time,
+    /// Whether a packet goes to and fro before any data.
+    pub opening: bool,
+    /// Whether reductions for what was only late are undone, and duplicates make RACK more patient (RFC 8985, 6.2.4).
+    pub undo: bool,
+    /// Whether growing round trips, and long trains of acknowledgements, end slow start.
+    pub hystart: bool,
+    /// Whether recoveries reduce the window in proportion to what arrives.
+    pub prr: bool,
+    /// Acknowledgements and a connection's beginning may be marked, too. Marks of these are not echoed.
+    pub mark_acknowledgements: bool,
+}
+
+impl Settings {
+    pub fn check(&self) -> Result<(), Error> {
+        let wrong = |text: &str| Err(Error(text.to_string()));
+        if self.initial_window == 0
+            || self.largest_window == 0
+            || self.duplicates == 0
+            || self.delayed_packets == 0
+        {
+            return wrong("windows, duplicates and delayed packets are at least 1");
+        }
+        if self.least_timeout == 0 || self.initial_timeout == 0 || self.largest_timeout < self.least_timeout {
+            return wrong("time-outs are longer than 0, the largest no shorter than the least");
+        }
+        if self.delayed_packets > 1 && self.delayed_time == 0 {
+            return wrong("acknowledgements for several packets need a time after which they wait no longer");
+        }
+        if self.rack && !self.sack {
+            return wrong("losses by time (RACK) need SACK");
+        }
+        Ok(())
+    }
+}

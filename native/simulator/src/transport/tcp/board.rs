@@ -198,9 +198,6 @@ impl Board {
     /// when the next packet will be.
     pub fn lose_late(&mut self, now: Time, patience: Time) -> (bool, Time) {
         let (mut any, mut next) = (false, NEVER);
-        if self.beyond() == 0 && self.again == 0 {
-            return (any, next);
-        }
         let unknown = self.highest.max(self.first)..self.first + self.sent.len() as u32;
         for number in self.holes.iter().copied().chain(unknown) {
             let packet = &mut self.sent[(number - self.first) as usize];

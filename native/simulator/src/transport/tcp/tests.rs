@@ -1,5 +1,7 @@
 //! The sender alone, answered by hand.
 
+mod late;
+
 use super::*;
 use crate::packets::{Block, BLOCKS};
 use crate::time::{MILLISECOND, SECOND};

@@ -60,6 +60,8 @@ pub struct Tcp {
     patience: Patience,
     /// A lost packet that goes again at once, however many are in flight (RFC 6675, Section 5, step 4.3).
     urgent: bool,
+    /// A reduction may prove undue: nothing is retransmitted until the next answer or expiry.
+    held: bool,
     /// Packets from this one on are beyond the window that was advertised.
     limit: u32,
 }
@@ -88,6 +90,7 @@ impl Tcp {
             undo: Undo::default(),
             patience: Patience::default(),
             urgent: false,
+            held: false,
             limit: u32::MAX,
         }
     }
@@ -115,10 +118,10 @@ impl Tcp {
             self.round_trip.measured(now.saturating_sub(answer.stamp));
             self.timeout_at = if self.board.is_empty() { NEVER } else { now + self.round_trip.timeout() };
         }
-        let put_off = self.settings.undo && self.take_late(answer, advanced);
+        self.held = self.settings.undo && self.take_late(answer, advanced);
         let before = self.state;
         self.leave_recovery(advanced);
-        let lost = !put_off && self.find_losses(now);
+        let lost = !self.held && self.find_losses(now);
         if lost {
             self.enter_recovery();
         }
@@ -175,6 +178,9 @@ impl Tcp {
     }
 
     fn send_again(&mut self, now: Time) -> Option<Segment> {
+        if self.held {
+            return None;
+        }
         let number = self.board.send_again(now)?;
         self.undo.retransmitted(now);
         Some(Segment { number, again: true })
@@ -193,6 +199,7 @@ impl Tcp {
     }
 
     pub fn expired(&mut self, now: Time) {
+        self.held = false;
         if self.reorder_at <= now && self.find_losses(now) {
             let (before, in_flight) = (self.state, self.board.in_flight());
             self.enter_recovery();
@@ -227,7 +234,7 @@ impl Tcp {
 
     /// Undo the last reduction once it shows that nothing was lost: an original has filled the gap and no retransmission is
     /// in flight, or each was reported as a duplicate, which also makes RACK wait longer. Return true if retransmissions in
-    /// flight put it off: nothing more is found lost meanwhile.
+    /// flight put it off: meanwhile nothing more is found lost or retransmitted, and what is new goes out.
     /// (Linux: tcp_try_undo_partial, tcp_try_undo_recovery, tcp_try_undo_dsack.)
     fn take_late(&mut self, answer: &Answer, advanced: u32) -> bool {
         if answer.repeated {

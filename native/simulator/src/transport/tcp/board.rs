@@ -14,6 +14,8 @@ struct Sent {
     again: bool,
     /// Retransmitted at any time.
     ever: bool,
+    /// RACK looks at it: not from when it finds it lost until it is retransmitted, even if it is taken as not lost meanwhile.
+    watched: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -94,7 +96,14 @@ impl Board {
     }
 
     pub fn send(&mut self, now: Time) -> u32 {
-        self.sent.push_back(Sent { at: now, arrived: false, lost: false, again: false, ever: false });
+        self.sent.push_back(Sent {
+            at: now,
+            arrived: false,
+            lost: false,
+            again: false,
+            ever: false,
+            watched: true,
+        });
         self.end() - 1
     }
 
@@ -108,6 +117,7 @@ impl Board {
             let packet = &mut self.sent[(number - self.first) as usize];
             if packet.lost && !packet.again {
                 (packet.at, packet.again, packet.ever) = (now, true, true);
+                packet.watched = true;
                 self.again += 1;
                 self.search = number + 1;
                 return Some(number);
@@ -205,7 +215,7 @@ impl Board {
             if later && !packet.ever {
                 break; // so was all behind it, whether sent once or again
             }
-            if later || (packet.lost && !packet.again) {
+            if later || !packet.watched || (packet.lost && !packet.again) {
                 continue;
             }
             if packet.at + patience > now {
@@ -219,6 +229,8 @@ impl Board {
                 packet.lost = true;
                 self.lost += 1;
             }
+            // Linux takes it off the list that it looks through (tcp_rack_detect_loss), and an undo does not put it back.
+            packet.watched = false;
             self.search = self.search.min(number);
             any = true;
         }
@@ -234,7 +246,8 @@ impl Board {
         true
     }
 
-    /// Take what was lost and not retransmitted as not lost: it may only be late.
+    /// Take what was lost and not retransmitted as not lost: it may only be late. If RACK had found it, and it was lost indeed,
+    /// it waits for the time-out.
     pub fn find_unsent(&mut self) {
         for packet in self.sent.iter_mut().filter(|packet| packet.lost && !packet.again) {
             packet.lost = false;

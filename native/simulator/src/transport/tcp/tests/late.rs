@@ -29,3 +29,19 @@ fn while_an_undo_is_put_off_new_packets_go_out_and_nothing_is_retransmitted() {
     tcp.answered(20 * MS, &answer(2, Some((5, 9)), 10 * MS));
     assert_eq!(sent(&mut tcp, 20 * MS), [4]);
 }
+
+#[test]
+fn what_an_undo_takes_as_not_lost_is_not_found_lost_again_at_once() {
+    let mut tcp = Tcp::new(Settings { undo: true, ..settings(true, true) }, 1000);
+    assert_eq!(sent(&mut tcp, 0).len(), 10);
+    tcp.answered(10 * MS, &answer(0, Some((5, 9)), 0));
+    assert_eq!(sent(&mut tcp, 10 * MS), [0, 1, 2, 3], "of a window of 5, one is in flight; 4 waits");
+    // All four were late: what was marked beside them may be so, too.
+    tcp.answered(11 * MS, &answer(4, Some((5, 9)), 0));
+    assert_eq!((tcp.state, tcp.window.packets()), (State::Open, 12));
+    assert!(!sent(&mut tcp, 11 * MS).contains(&4));
+    tcp.answered(30 * MS, &answer(4, Some((5, 15)), 11 * MS));
+    assert!(!sent(&mut tcp, 30 * MS).contains(&4), "RACK knows it no more");
+    tcp.expired(tcp.deadline());
+    assert_eq!(sent(&mut tcp, SECOND), [4], "a time-out does");
+}

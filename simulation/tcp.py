@@ -17,11 +17,12 @@ class Tcp:
     """A host's TCP. Windows in packets, times in us.
 
     duplicates: packets beyond a missing one from which it counts as lost. rack: losses by time, which forgives
-    reordering; needs sack. marks: packets may be marked instead of dropped (ECN). delayed_packets: an acknowledgement
-    waits for so many packets in order, for at most delayed_us. opening: a packet goes to and fro before any data. undo:
-    reductions for what was only late are undone, and duplicates make RACK more patient. hystart: growing round trips
-    and long trains of acknowledgements end slow start. prr: recoveries reduce the window in proportion to what arrives.
-    mark_acknowledgements: packets without data may be marked, too, as Linux's DCTCP has it.
+    reordering; needs sack. reorder_slack_us: how much later than due the timer of that is. marks: packets may be marked
+    instead of dropped (ECN). delayed_packets: an acknowledgement waits for so many packets in order, for at most
+    delayed_us. opening: a packet goes to and fro before any data. undo: reductions for what was only late are undone,
+    and duplicates make RACK more patient. hystart: growing round trips and long trains of acknowledgements end slow
+    start. prr: recoveries reduce the window in proportion to what arrives. mark_acknowledgements: packets without data
+    may be marked, too, as Linux's DCTCP has it.
     """
 
     control: Control = "newreno"
@@ -33,6 +34,7 @@ class Tcp:
     duplicates: int = 3
     sack: bool = True
     rack: bool = False
+    reorder_slack_us: float = 0.0
     marks: bool = False
     delayed_packets: int = 1
     delayed_us: float = 0.0
@@ -55,6 +57,7 @@ class Tcp:
             "duplicates": self.duplicates,
             "sack": self.sack,
             "rack": self.rack,
+            "reorder_slack_ps": picoseconds(self.reorder_slack_us),
             "marks": self.marks,
             "delayed_packets": self.delayed_packets,
             "delayed_ps": picoseconds(self.delayed_us),
@@ -71,6 +74,7 @@ PROFILES: Final[Mapping[Profile, Tcp]] = {
     "linux": Tcp(
         "cubic",
         rack=True,
+        reorder_slack_us=6_000.0,
         delayed_packets=2,
         delayed_us=40_000.0,
         opening=True,
@@ -81,4 +85,5 @@ PROFILES: Final[Mapping[Profile, Tcp]] = {
     "datacenter": Tcp("dctcp", initial_timeout_us=1_000.0, least_timeout_us=1_000.0, rack=True, marks=True),
 }
 """ns2: ns-2's defaults, which the papers used. linux: what a kernel's TCP does, but for its tail loss probes
-and quick acknowledgements. datacenter: DCTCP with time-outs of 1 ms."""
+and quick acknowledgements; its timer for reordering adds 2 ms (TCP_TIMEOUT_MIN_US) and is rounded up to ticks of
+4 ms, by RACK and by the timer wheel: 4 ms on average. datacenter: DCTCP with time-outs of 1 ms."""

@@ -205,9 +205,9 @@ impl Board {
     }
 
     /// Mark what was sent `patience` ago and before something that has arrived. Return whether anything new is lost, and
-    /// when the next packet will be.
+    /// when all that was sent before something that has arrived will be; NEVER: it is.
     pub fn lose_late(&mut self, now: Time, patience: Time) -> (bool, Time) {
-        let (mut any, mut next) = (false, NEVER);
+        let (mut any, mut last) = (false, 0);
         let unknown = self.highest.max(self.first)..self.first + self.sent.len() as u32;
         for number in self.holes.iter().copied().chain(unknown) {
             let packet = &mut self.sent[(number - self.first) as usize];
@@ -219,7 +219,7 @@ impl Board {
                 continue;
             }
             if packet.at + patience > now {
-                next = next.min(packet.at + patience);
+                last = last.max(packet.at + patience);
                 continue;
             }
             if packet.lost {
@@ -234,7 +234,7 @@ impl Board {
             self.search = self.search.min(number);
             any = true;
         }
-        (any, next)
+        (any, if last == 0 { NEVER } else { last })
     }
 
     /// Mark the first packet; return whether that is new.

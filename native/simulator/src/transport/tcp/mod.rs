@@ -299,8 +299,9 @@ impl Tcp {
                 board.reordered() || (self.state != State::Recovery && board.beyond() < of.duplicates);
             let patience = self.patience.window(self.round_trip.least());
             let window = if forgiving { patience.min(self.round_trip.smoothed()) } else { 0 };
-            let (lost, next) = board.lose_late(now, board.round_trip() + window);
-            self.reorder_at = next;
+            let (lost, last) = board.lose_late(now, board.round_trip() + window);
+            // One timer for all, of the longest wait (RFC 8985, Section 6.2, step 5): answers find the others.
+            self.reorder_at = last.saturating_add(of.reorder_slack);
             return lost;
         }
         if of.sack {

@@ -19,6 +19,8 @@ pub struct Settings {
     pub sack: bool,
     /// Whether losses are found by time (RACK, RFC 8985), forgiving reordering; needs `sack`.
     pub rack: bool,
+    /// How much later than due RACK's timer is.
+    pub reorder_slack: Time,
     /// Whether packets may be marked instead of dropped.
     pub marks: bool,
     /// Packets in order that an acknowledgement waits for, and for how long.

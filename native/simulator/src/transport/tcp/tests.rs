@@ -17,6 +17,7 @@ fn settings(sack: bool, rack: bool) -> Settings {
         duplicates: 3,
         sack,
         rack,
+        reorder_slack: 0,
         marks: false,
         delayed_packets: 1,
         delayed_time: 0,

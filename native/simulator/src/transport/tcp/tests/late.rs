@@ -45,3 +45,20 @@ fn what_an_undo_takes_as_not_lost_is_not_found_lost_again_at_once() {
     tcp.expired(tcp.deadline());
     assert_eq!(sent(&mut tcp, SECOND), [4], "a time-out does");
 }
+
+#[test]
+fn the_timer_of_what_may_be_late_is_that_of_the_packet_that_waits_longest() {
+    let mut tcp = Tcp::new(Settings { reorder_slack: MS, ..settings(true, true) }, 100);
+    assert_eq!(sent(&mut tcp, 0).len(), 10);
+    // Packet 1 comes after 2, so the network reorders: what is missing may be late by a quarter of the round trip.
+    tcp.answered(40 * MS, &answer(1, None, 0));
+    tcp.answered(40 * MS, &answer(1, Some((2, 3)), 0));
+    tcp.answered(40 * MS, &answer(3, None, 0));
+    assert_eq!(sent(&mut tcp, 40 * MS), (10..16).collect::<Vec<_>>());
+    tcp.answered(42 * MS, &answer(10, None, 0));
+    assert_eq!(sent(&mut tcp, 42 * MS)[..2], [16, 17]);
+    tcp.answered(84 * MS, &answer(10, Some((11, 16)), 40 * MS));
+    assert_eq!(tcp.deadline(), (40 + 44 + 10 + 1) * MS, "a round trip of 44 ms, a quarter of 40, the slack");
+    tcp.answered(85 * MS, &answer(10, Some((17, 18)), 42 * MS));
+    assert_eq!(tcp.deadline(), (42 + 43 + 10 + 1) * MS, "of 16, which was sent later than 10");
+}

@@ -70,6 +70,11 @@ impl Board {
         self.first + self.arrived
     }
 
+    /// Return how many are lost, retransmitted since or not.
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+
     /// Return how many retransmissions are in flight.
     pub fn retransmitted(&self) -> u32 {
         self.again

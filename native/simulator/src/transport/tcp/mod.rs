@@ -122,7 +122,9 @@ impl Tcp {
         let before = self.state;
         self.leave_recovery(advanced);
         let lost = !self.held && self.find_losses(now);
-        if lost {
+        // Linux looks at all that is lost, not at what is new alone (tcp_time_to_recover): an undo for duplicates leaves it lost,
+        // and a recovery may end with losses behind it.
+        if lost || (self.settings.sack && !self.held && self.board.lost() > 0) {
             self.enter_recovery();
         }
         let delivered = self.board.delivered() - delivered;
@@ -242,8 +244,9 @@ impl Tcp {
             self.patience.duplicate_reported(self.board.first(), self.board.end());
         }
         let late = self.state != State::Open && advanced > 0 && self.undo.is_original(answer.stamp);
-        let partial = self.state == State::Recovery && self.board.first() < self.recover;
-        if late && partial && self.board.retransmitted() > 0 {
+        let recovering = self.state == State::Recovery;
+        let complete = recovering && self.board.first() >= self.recover;
+        if late && recovering && !complete && self.board.retransmitted() > 0 {
             return true;
         }
         if !late && !self.undo.all_reported() {
@@ -251,7 +254,7 @@ impl Tcp {
         }
         if let Some(before) = self.undo.take() {
             self.window.restore(before);
-            if late {
+            if late && !complete {
                 self.board.find_unsent();
             }
             (self.state, self.recover) = (State::Open, self.board.first());

@@ -62,3 +62,18 @@ fn the_timer_of_what_may_be_late_is_that_of_the_packet_that_waits_longest() {
     tcp.answered(85 * MS, &answer(10, Some((17, 18)), 42 * MS));
     assert_eq!(tcp.deadline(), (42 + 43 + 10 + 1) * MS, "of 16, which was sent later than 10");
 }
+
+#[test]
+fn what_an_undo_for_duplicates_leaves_lost_begins_a_recovery_at_once() {
+    let mut tcp = Tcp::new(Settings { undo: true, ..settings(true, false) }, 1000);
+    assert_eq!(sent(&mut tcp, 0).len(), 10);
+    tcp.answered(10 * MS, &answer(0, Some((5, 9)), 0));
+    assert_eq!(sent(&mut tcp, 10 * MS), [0, 1, 2, 3], "of a window of 5, one is in flight; 4 waits");
+    for _ in 0..4 {
+        assert_eq!((tcp.state, tcp.window.packets()), (State::Recovery, 5));
+        tcp.answered(20 * MS, &Answer { repeated: true, ..answer(4, Some((5, 9)), 10 * MS) });
+    }
+    // Of a window of 10 that was restored, half is left once more.
+    assert_eq!((tcp.state, tcp.window.packets(), tcp.recover), (State::Recovery, 5, tcp.board.end()));
+    assert!(sent(&mut tcp, 20 * MS).contains(&4));
+}

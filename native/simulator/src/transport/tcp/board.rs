@@ -80,6 +80,11 @@ impl Board {
         self.again
     }
 
+    /// Return whether no retransmission is in flight, and the first packet that is not acknowledged was sent once.
+    pub fn settled(&self) -> bool {
+        self.again == 0 && self.sent.front().is_none_or(|packet| !packet.ever)
+    }
+
     /// Return how many packets have arrived beyond the first that is missing, as far as is known.
     pub fn beyond(&self) -> u32 {
         self.arrived + self.duplicates

@@ -214,7 +214,7 @@ impl Tcp {
         }
         self.timeouts += 1;
         if self.state == State::Open {
-            self.undo.remember(self.window.limits(), self.board.retransmitted());
+            self.undo.remember(self.window.limits(), self.board.retransmitted(), self.board.settled());
         }
         // The threshold is reduced once for all time-outs of one packet (RFC 5681, equation 4).
         self.window.timed_out(self.state != State::TimedOut, self.board.in_flight());
@@ -267,7 +267,7 @@ impl Tcp {
             self.state = State::Recovery;
             self.recover = self.board.end();
             self.urgent = self.prr.is_none();
-            self.undo.remember(self.window.limits(), self.board.retransmitted());
+            self.undo.remember(self.window.limits(), self.board.retransmitted(), self.board.settled());
             if let Some(prr) = &mut self.prr {
                 prr.begin(self.window.packets());
             }

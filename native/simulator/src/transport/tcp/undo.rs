@@ -9,7 +9,7 @@ use crate::time::{Time, NEVER};
 pub struct Undo {
     /// The window before the last reduction for losses, until that is undone.
     before: Option<Limits>,
-    /// When anything was first retransmitted since.
+    /// When anything was first retransmitted since, or before it, if retransmissions were in flight then.
     again_at: Time,
     /// Retransmissions for which no duplicate was reported; None: nothing was retransmitted.
     unreported: Option<u32>,
@@ -22,11 +22,13 @@ impl Default for Undo {
 }
 
 impl Undo {
-    /// Remember the window that is about to be reduced, and that so many retransmissions are in flight.
-    pub fn remember(&mut self, window: Limits, retransmitted: u32) {
+    /// Remember the window that is about to be reduced, and that so many retransmissions are in flight; `settled`: none is, nor
+    /// was the first missing packet ever retransmitted, so what fills a gap from here on is no earlier retransmission.
+    /// (Linux: tcp_init_undo, tcp_any_retrans_done.)
+    pub fn remember(&mut self, window: Limits, retransmitted: u32, settled: bool) {
         *self = Undo {
             before: Some(window),
-            again_at: NEVER,
+            again_at: if settled { NEVER } else { self.again_at },
             unreported: (retransmitted > 0).then_some(retransmitted),
         };
     }
@@ -53,7 +55,7 @@ impl Undo {
     /// Return the window before the reduction, once; None: there is nothing to undo.
     pub fn take(&mut self) -> Option<Limits> {
         let before = self.before.take()?;
-        *self = Undo::default();
+        self.unreported = None;
         Some(before)
     }
 }

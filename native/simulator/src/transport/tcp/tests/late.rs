@@ -77,3 +77,21 @@ fn what_an_undo_for_duplicates_leaves_lost_begins_a_recovery_at_once() {
     assert_eq!((tcp.state, tcp.window.packets(), tcp.recover), (State::Recovery, 5, tcp.board.end()));
     assert!(sent(&mut tcp, 20 * MS).contains(&4));
 }
+
+#[test]
+fn a_retransmission_of_the_recovery_before_is_not_taken_for_an_original() {
+    let mut tcp = Tcp::new(Settings { undo: true, duplicates: 2, ..settings(true, false) }, 1000);
+    assert_eq!(sent(&mut tcp, 0).len(), 10);
+    // 0 is lost, and 10 in its recovery: its end begins another one, while 10 is in flight again.
+    tcp.answered(10 * MS, &answer(0, Some((1, 10)), 0));
+    assert_eq!(sent(&mut tcp, 10 * MS), [0, 10, 11, 12, 13]);
+    tcp.answered(20 * MS, &answer(0, Some((11, 13)), 10 * MS));
+    assert_eq!(sent(&mut tcp, 20 * MS), [10, 14, 15]);
+    tcp.answered(21 * MS, &answer(10, Some((11, 13)), 10 * MS));
+    assert_eq!((tcp.state, tcp.recover, tcp.board.retransmitted()), (State::Recovery, 16, 1));
+    // 13 is retransmitted later than 10, whose retransmission arrives.
+    tcp.answered(22 * MS, &answer(10, Some((14, 16)), 20 * MS));
+    assert_eq!(sent(&mut tcp, 22 * MS), [13]);
+    tcp.answered(30 * MS, &answer(13, Some((14, 16)), 20 * MS));
+    assert_eq!((tcp.state, tcp.held), (State::Recovery, false));
+}

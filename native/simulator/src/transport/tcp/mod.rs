@@ -101,11 +101,10 @@ impl Tcp {
     }
 
     pub fn answered(&mut self, now: Time, answer: &Answer) {
+        let Some(advanced) = answer.missing.checked_sub(self.board.first()) else {
+            return self.overtaken(now, answer);
+        };
         self.beyond = answer.beyond;
-        let advanced = answer.missing.saturating_sub(self.board.first());
-        if advanced == 0 && answer.missing < self.board.first() {
-            return; // an old one that was overtaken
-        }
         let delivered = self.board.delivered();
         self.board.begin_answer(now, answer.stamp, self.round_trip.least());
         if self.settings.sack {
@@ -122,9 +121,7 @@ impl Tcp {
         let before = self.state;
         self.leave_recovery(advanced);
         let lost = !self.held && self.find_losses(now);
-        // Linux looks at all that is lost, not at what is new alone (tcp_time_to_recover): an undo for duplicates leaves it lost,
-        // and a recovery may end with losses behind it.
-        if lost || (self.settings.sack && !self.held && self.board.lost() > 0) {
+        if lost || (!self.held && self.leaves_lost()) {
             self.enter_recovery();
         }
         let delivered = self.board.delivered() - delivered;
@@ -146,6 +143,26 @@ impl Tcp {
                 self.window.end_slow_start();
             }
         }
+    }
+
+    /// Take an answer that a later one overtook: what it says has arrived, once or twice, counts, but neither as a sign that the
+    /// network carries more, nor as a measurement (Linux: old_ack in tcp_ack).
+    fn overtaken(&mut self, now: Time, answer: &Answer) {
+        if !self.settings.sack {
+            return;
+        }
+        self.board.begin_answer(now, answer.stamp, self.round_trip.least());
+        answer.blocks.iter().for_each(|block| self.board.sack(*block));
+        self.held = self.settings.undo && self.take_late(answer, 0);
+        if self.find_losses(now) || self.leaves_lost() {
+            self.enter_recovery_by_itself();
+        }
+    }
+
+    /// Return whether anything is lost that began no recovery: an undo for duplicates leaves it so, and a recovery may end with
+    /// losses behind it. Linux looks at all that is lost, not at what is new alone (tcp_time_to_recover).
+    fn leaves_lost(&self) -> bool {
+        self.settings.sack && self.board.lost() > 0
     }
 
     pub fn next(&mut self, now: Time) -> Option<Segment> {
@@ -203,11 +220,7 @@ impl Tcp {
     pub fn expired(&mut self, now: Time) {
         self.held = false;
         if self.reorder_at <= now && self.find_losses(now) {
-            let (before, in_flight) = (self.state, self.board.in_flight());
-            self.enter_recovery();
-            if before != self.state {
-                self.spread_reduction(1, in_flight, false);
-            }
+            self.enter_recovery_by_itself();
         }
         if self.timeout_at > now {
             return;
@@ -272,6 +285,15 @@ impl Tcp {
                 prr.begin(self.window.packets());
             }
             self.window.lost();
+        }
+    }
+
+    /// Enter recovery where nothing has arrived that would let anything go: one packet does (Linux: tcp_rack_reo_timeout).
+    fn enter_recovery_by_itself(&mut self) {
+        let (before, in_flight) = (self.state, self.board.in_flight());
+        self.enter_recovery();
+        if before != self.state {
+            self.spread_reduction(1, in_flight, false);
         }
     }
 

@@ -95,3 +95,27 @@ fn a_retransmission_of_the_recovery_before_is_not_taken_for_an_original() {
     tcp.answered(30 * MS, &answer(13, Some((14, 16)), 20 * MS));
     assert_eq!((tcp.state, tcp.held), (State::Recovery, false));
 }
+
+#[test]
+fn an_answer_that_was_overtaken_says_what_has_arrived() {
+    let mut tcp = Tcp::new(settings(true, false), 1000);
+    assert_eq!(sent(&mut tcp, 0).len(), 10);
+    tcp.answered(10 * MS, &answer(2, None, 0));
+    sent(&mut tcp, 10 * MS);
+    let before = (6, tcp.round_trip.latest(), tcp.deadline());
+    // It left before 1 arrived, and later than 3, 4 and 5.
+    tcp.answered(20 * MS, &answer(1, Some((3, 6)), 0));
+    assert_eq!((tcp.state, tcp.board.beyond(), tcp.acknowledged().0), (State::Recovery, 3, 2));
+    assert_eq!((tcp.window.packets(), tcp.round_trip.latest(), tcp.deadline()), before, "half of 12");
+    assert_eq!(sent(&mut tcp, 20 * MS), [2]);
+}
+
+#[test]
+fn an_answer_that_was_overtaken_reports_duplicates() {
+    let mut tcp = Tcp::new(Settings { undo: true, ..settings(true, false) }, 1000);
+    assert!(after_a_loss(&mut tcp).contains(&vec![0]));
+    tcp.answered(3 * MS, &answer(12, None, 2 * MS));
+    assert_eq!(tcp.window.packets(), 5);
+    tcp.answered(4 * MS, &Answer { repeated: true, ..answer(9, None, 2 * MS) });
+    assert_eq!(tcp.window.packets(), 10);
+}

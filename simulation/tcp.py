@@ -22,7 +22,8 @@ class Tcp:
     delayed_us. opening: a packet goes to and fro before any data. undo: reductions for what was only late are undone,
     and duplicates make RACK more patient. hystart: growing round trips and long trains of acknowledgements end slow
     start. prr: recoveries reduce the window in proportion to what arrives. mark_acknowledgements: packets without data
-    may be marked, too, as Linux's DCTCP has it.
+    may be marked, too, as Linux's DCTCP has it. kernel_timeouts: the least time-out is one of what is added for
+    variation, and the first missing packet's retransmission restarts the timer.
     """
 
     control: Control = "newreno"
@@ -43,6 +44,7 @@ class Tcp:
     hystart: bool = False
     prr: bool = False
     mark_acknowledgements: bool = False
+    kernel_timeouts: bool = False
 
     def to_native(self) -> dict[str, Any]:
         """Return the transport as `capstan_native.Simulation` takes it."""
@@ -54,6 +56,7 @@ class Tcp:
             "initial_timeout_ps": picoseconds(self.initial_timeout_us),
             "least_timeout_ps": picoseconds(self.least_timeout_us),
             "largest_timeout_ps": picoseconds(self.largest_timeout_us),
+            "kernel_timeouts": self.kernel_timeouts,
             "duplicates": self.duplicates,
             "sack": self.sack,
             "rack": self.rack,
@@ -81,6 +84,7 @@ PROFILES: Final[Mapping[Profile, Tcp]] = {
         undo=True,
         hystart=True,
         prr=True,
+        kernel_timeouts=True,
     ),
     "datacenter": Tcp("dctcp", initial_timeout_us=1_000.0, least_timeout_us=1_000.0, rack=True, marks=True),
 }

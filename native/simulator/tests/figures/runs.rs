@@ -56,6 +56,7 @@ pub fn tcp(control: Control, initial_window: u32) -> tcp::Settings {
         initial_timeout: SECOND,
         least_timeout: 10 * MILLISECOND,
         largest_timeout: 60 * SECOND,
+        kernel_timeouts: false,
         duplicates: 3,
         sack: true,
         rack: false,

@@ -65,6 +65,7 @@ impl HyStart {
 
 #[cfg(test)]
 mod tests {
+    use super::super::round_trip::Bounds;
     use super::*;
 
     const LEAST: Time = 20 * MILLISECOND;
@@ -72,7 +73,7 @@ mod tests {
     /// Return after how many answers of one round slow start ends. `answers`: when each came, and its round trip.
     fn ends_after(window: u32, answers: impl Iterator<Item = (Time, Time)>) -> Option<usize> {
         let mut hystart = HyStart::default();
-        let mut round_trip = RoundTrip::new(MILLISECOND, MILLISECOND, MILLISECOND);
+        let mut round_trip = RoundTrip::new(Bounds::default());
         round_trip.measured(LEAST);
         let mut ended = answers.map(|(now, time)| {
             round_trip.measured(time);

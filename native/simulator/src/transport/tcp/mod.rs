@@ -22,7 +22,7 @@ use control::Window;
 use hystart::HyStart;
 use patience::Patience;
 use prr::Prr;
-use round_trip::RoundTrip;
+use round_trip::{Bounds, RoundTrip};
 use undo::Undo;
 
 pub use control::Control;
@@ -73,11 +73,12 @@ impl Tcp {
             packets,
             board: Board::default(),
             window: Window::new(settings.control, settings.initial_window),
-            round_trip: RoundTrip::new(
-                settings.initial_timeout,
-                settings.least_timeout,
-                settings.largest_timeout,
-            ),
+            round_trip: RoundTrip::new(Bounds {
+                initial: settings.initial_timeout,
+                least: settings.least_timeout,
+                largest: settings.largest_timeout,
+                of_variation: settings.kernel_timeouts,
+            }),
             state: State::Open,
             recover: 0,
             reduced: 0,
@@ -202,6 +203,9 @@ impl Tcp {
         }
         let number = self.board.send_again(now)?;
         self.undo.retransmitted(now);
+        if self.settings.kernel_timeouts && number == self.board.first() {
+            self.timeout_at = now + self.round_trip.timeout();
+        }
         Some(Segment { number, again: true })
     }
 

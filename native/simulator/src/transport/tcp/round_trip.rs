@@ -2,6 +2,16 @@
 
 use crate::time::{Time, NEVER};
 
+/// Between which a time-out lies.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bounds {
+    pub initial: Time,
+    pub least: Time,
+    pub largest: Time,
+    /// The least is one of what is added for variation, so a time-out is longer by the smoothed round trip.
+    pub of_variation: bool,
+}
+
 #[derive(Clone, Debug)]
 pub struct RoundTrip {
     smoothed: Time,
@@ -9,19 +19,19 @@ pub struct RoundTrip {
     latest: Time,
     least: Time,
     timeout: Time,
-    bounds: (Time, Time),
+    bounds: Bounds,
     doublings: u32,
 }
 
 impl RoundTrip {
-    pub fn new(initial: Time, least: Time, largest: Time) -> RoundTrip {
+    pub fn new(bounds: Bounds) -> RoundTrip {
         RoundTrip {
             smoothed: 0,
             variation: 0,
             latest: 0,
             least: NEVER,
-            timeout: initial,
-            bounds: (least, largest),
+            timeout: bounds.initial,
+            bounds,
             doublings: 0,
         }
     }
@@ -36,7 +46,9 @@ impl RoundTrip {
             self.smoothed = self.smoothed - self.smoothed / 8 + time / 8;
         }
         self.doublings = 0;
-        self.timeout = (self.smoothed + 4 * self.variation).clamp(self.bounds.0, self.bounds.1);
+        let Bounds { least, largest, of_variation, .. } = self.bounds;
+        let variation = if of_variation { least.max(4 * self.variation) } else { 4 * self.variation };
+        self.timeout = (self.smoothed + variation).clamp(least, largest);
     }
 
     pub fn back_off(&mut self) {
@@ -45,7 +57,7 @@ impl RoundTrip {
 
     pub fn timeout(&self) -> Time {
         let doubled = self.timeout.saturating_mul(1 << self.doublings.min(20));
-        doubled.min(self.bounds.1.max(self.timeout))
+        doubled.min(self.bounds.largest.max(self.timeout))
     }
 
     pub fn smoothed(&self) -> Time {

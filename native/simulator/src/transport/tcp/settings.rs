@@ -13,6 +13,9 @@ pub struct Settings {
     pub initial_timeout: Time,
     pub least_timeout: Time,
     pub largest_timeout: Time,
+    /// Whether the least time-out is one of what is added for variation, and the first missing packet's retransmission restarts
+    /// the timer (Linux: tcp_rtt_estimator, tcp_xmit_retransmit_queue).
+    pub kernel_timeouts: bool,
     /// Packets beyond one that is missing from which it counts as lost.
     pub duplicates: u32,
     /// Whether acknowledgements say what has arrived beyond what is missing.

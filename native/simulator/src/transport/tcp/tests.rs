@@ -14,6 +14,7 @@ fn settings(sack: bool, rack: bool) -> Settings {
         initial_timeout: SECOND,
         least_timeout: 200 * MILLISECOND,
         largest_timeout: 60 * SECOND,
+        kernel_timeouts: false,
         duplicates: 3,
         sack,
         rack,
@@ -188,5 +189,18 @@ fn with_proportional_reduction_a_recovery_sends_on_while_packets_arrive() {
             })
             .sum();
         assert_eq!(during, expected);
+    }
+}
+
+#[test]
+fn a_kernels_time_out_is_a_round_trip_and_the_least_and_begins_with_the_first_packets_retransmission() {
+    for (kernel_timeouts, [answered, again]) in [(true, [220, 265]), (false, [210, 210])] {
+        let mut tcp = Tcp::new(Settings { kernel_timeouts, ..settings(true, false) }, 1000);
+        sent(&mut tcp, 0);
+        tcp.answered(10 * MILLISECOND, &answer(1, None, 0));
+        assert_eq!(tcp.deadline(), answered * MILLISECOND);
+        tcp.answered(55 * MILLISECOND, &answer(1, Some((2, 9)), 0));
+        assert_eq!(sent(&mut tcp, 55 * MILLISECOND).first(), Some(&1));
+        assert_eq!(tcp.deadline(), again * MILLISECOND);
     }
 }

@@ -35,6 +35,8 @@ pub struct Board {
     latest: (Time, u32),
     round_trip: Time,
     highest: u32,
+    /// The end of what had arrived before the answer that is looked at.
+    highest_before: u32,
     reordered: bool,
     /// No packet before it waits to be retransmitted.
     search: u32,
@@ -98,6 +100,7 @@ impl Board {
     /// Begin to look at what an answer says that comes at `now` and echoes `stamp`; `least`: the least round trip so far.
     pub fn begin_answer(&mut self, now: Time, stamp: Time, least: Time) {
         (self.now, self.stamp, self.least) = (now, stamp, least);
+        self.highest_before = self.highest;
     }
 
     /// Return whether a packet ever arrived after one that was sent later.
@@ -275,7 +278,7 @@ impl Board {
     }
 
     fn came(&mut self, number: u32, at: Time, ever: bool) {
-        self.reordered |= number < self.highest && !ever;
+        self.reordered |= number < self.highest_before && !ever;
         self.highest = self.highest.max(number + 1);
         let round_trip = self.now.saturating_sub(at);
         // Of what was sent twice, the original may have arrived. Its timestamp shows it where it fills a gap; elsewhere

@@ -119,3 +119,14 @@ fn an_answer_that_was_overtaken_reports_duplicates() {
     tcp.answered(4 * MS, &Answer { repeated: true, ..answer(9, None, 2 * MS) });
     assert_eq!(tcp.window.packets(), 10);
 }
+
+#[test]
+fn what_one_answer_says_of_several_packets_shows_no_reordering() {
+    let mut tcp = Tcp::new(settings(true, true), 1000);
+    assert_eq!(sent(&mut tcp, 0).len(), 10);
+    // 0 waited for 1 to be acknowledged, which was lost: 2 acknowledges it.
+    tcp.answered(10 * MS, &answer(1, Some((2, 3)), 0));
+    assert!(!tcp.board.reordered());
+    tcp.answered(11 * MS, &answer(3, None, 0));
+    assert!(tcp.board.reordered(), "1 was late");
+}

@@ -108,6 +108,11 @@ impl Board {
         self.reordered
     }
 
+    /// Take that the network reorders.
+    pub fn see_reordering(&mut self) {
+        self.reordered = true;
+    }
+
     pub fn send(&mut self, now: Time) -> u32 {
         self.sent.push_back(Sent {
             at: now,

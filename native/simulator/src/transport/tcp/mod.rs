@@ -263,8 +263,11 @@ impl Tcp {
         let late = self.state != State::Open && advanced > 0 && self.undo.is_original(answer.stamp);
         let recovering = self.state == State::Recovery;
         let complete = recovering && self.board.first() >= self.recover;
-        if late && recovering && !complete && self.board.retransmitted() > 0 {
-            return true;
+        if late && recovering && !complete {
+            self.board.see_reordering();
+            if self.board.retransmitted() > 0 {
+                return true;
+            }
         }
         if !late && !self.undo.all_reported() {
             return false;

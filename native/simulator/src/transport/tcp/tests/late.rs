@@ -23,7 +23,9 @@ fn while_an_undo_is_put_off_new_packets_go_out_and_nothing_is_retransmitted() {
     tcp.answered(10 * MS, &answer(0, Some((5, 9)), 0));
     assert_eq!(sent(&mut tcp, 10 * MS), [0, 1, 2, 3], "of a window of 5, one is in flight; 4 waits");
     // The original of 0 arrives; whether those of the others were late, too, is not known yet.
+    assert!(!tcp.board.reordered());
     tcp.answered(11 * MS, &answer(1, Some((5, 9)), 0));
+    assert!(tcp.board.reordered());
     assert_eq!(sent(&mut tcp, 11 * MS), [10]);
     // The retransmission of 1 arrives: it was lost, and so may be 4.
     tcp.answered(20 * MS, &answer(2, Some((5, 9)), 10 * MS));

@@ -34,6 +34,8 @@ pub struct Board {
     /// The latest to be sent of all that have arrived, the round trip of the last that arrived, and the end of what has.
     latest: (Time, u32),
     round_trip: Time,
+    /// When the latest to be sent of those was sent that the answer says have arrived; None: it says that of none.
+    arrived_at: Option<Time>,
     highest: u32,
     /// The end of what had arrived before the answer that is looked at.
     highest_before: u32,
@@ -100,7 +102,12 @@ impl Board {
     /// Begin to look at what an answer says that comes at `now` and echoes `stamp`; `least`: the least round trip so far.
     pub fn begin_answer(&mut self, now: Time, stamp: Time, least: Time) {
         (self.now, self.stamp, self.least) = (now, stamp, least);
-        self.highest_before = self.highest;
+        (self.highest_before, self.arrived_at) = (self.highest, None);
+    }
+
+    /// Return when the latest to be sent of those was sent that the answer says have arrived; None: it says that of none.
+    pub fn arrived_at(&self) -> Option<Time> {
+        self.arrived_at
     }
 
     /// Return whether a packet ever arrived after one that was sent later.
@@ -285,6 +292,7 @@ impl Board {
     fn came(&mut self, number: u32, at: Time, ever: bool) {
         self.reordered |= number < self.highest_before && !ever;
         self.highest = self.highest.max(number + 1);
+        self.arrived_at = self.arrived_at.max(Some(at));
         let round_trip = self.now.saturating_sub(at);
         // Of what was sent twice, the original may have arrived. Its timestamp shows it where it fills a gap; elsewhere
         // Linux takes it for the retransmission, unless that came sooner than anything can (tcp_rack_advance).

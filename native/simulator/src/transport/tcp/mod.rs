@@ -118,6 +118,10 @@ impl Tcp {
             self.round_trip.measured(now.saturating_sub(answer.stamp));
             self.timeout_at = if self.board.is_empty() { NEVER } else { now + self.round_trip.timeout() };
         }
+        self.take_report(answer);
+        if let Some(sent_at) = self.board.arrived_at() {
+            self.patience.delivered(now, sent_at);
+        }
         self.held = self.settings.undo && self.take_late(answer, advanced);
         let before = self.state;
         self.leave_recovery(advanced);
@@ -154,6 +158,7 @@ impl Tcp {
         }
         self.board.begin_answer(now, answer.stamp, self.round_trip.least());
         answer.blocks.iter().for_each(|block| self.board.sack(*block));
+        self.take_report(answer);
         self.held = self.settings.undo && self.take_late(answer, 0);
         if self.find_losses(now) || self.leaves_lost() {
             self.enter_recovery_by_itself();
@@ -251,15 +256,22 @@ impl Tcp {
         self.timeouts
     }
 
-    /// Undo the last reduction once it shows that nothing was lost: an original has filled the gap and no retransmission is
-    /// in flight, or each was reported as a duplicate, which also makes RACK wait longer. Return true if retransmissions in
-    /// flight put it off: meanwhile nothing more is found lost or retransmitted, and what is new goes out.
-    /// (Linux: tcp_try_undo_partial, tcp_try_undo_recovery, tcp_try_undo_dsack.)
-    fn take_late(&mut self, answer: &Answer, advanced: u32) -> bool {
-        if answer.repeated {
-            self.undo.duplicate_reported();
-            self.patience.duplicate_reported(self.board.first(), self.board.end());
+    /// Take in if a duplicate is reported.
+    fn take_report(&mut self, answer: &Answer) {
+        if !answer.repeated {
+            return;
         }
+        self.undo.duplicate_reported();
+        // Where nothing is reordered, it was sent again for another reason than RACK's haste (Linux: tcp_dsack_seen).
+        if self.settings.undo && self.board.reordered() {
+            self.patience.duplicate_reported();
+        }
+    }
+
+    /// Undo the last reduction once it shows that nothing was lost: an original has filled the gap and no retransmission is
+    /// in flight, or each was reported as a duplicate. Return true if retransmissions in flight put it off: meanwhile nothing
+    /// more is found lost or retransmitted, and what is new goes out. (Linux: tcp_try_undo_partial, tcp_try_undo_recovery, tcp_try_undo_dsack.)
+    fn take_late(&mut self, answer: &Answer, advanced: u32) -> bool {
         let late = self.state != State::Open && advanced > 0 && self.undo.is_original(answer.stamp);
         let recovering = self.state == State::Recovery;
         let complete = recovering && self.board.first() >= self.recover;
@@ -276,6 +288,9 @@ impl Tcp {
             self.window.restore(before);
             if late && !complete {
                 self.board.find_unsent();
+            }
+            if !late {
+                self.patience.undone();
             }
             (self.state, self.recover) = (State::Open, self.board.first());
         }

@@ -12,13 +12,14 @@ pub struct Patience {
     steps: u32,
     /// Recoveries for which it lasts.
     recoveries: u32,
-    /// Packets before this one were sent when it last grew.
-    grown: u32,
+    /// Whether a duplicate was reported that does not count yet.
+    reported: bool,
+    grown_at: Time,
 }
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { steps: 1, recoveries: 0, grown: 0 }
+        Patience { steps: 1, recoveries: 0, reported: false, grown_at: 0 }
     }
 }
 
@@ -27,18 +28,60 @@ impl Patience {
         least_round_trip / 4 * Time::from(self.steps)
     }
 
-    /// Take that a duplicate was reported, while packets from `first` to `end` are not acknowledged: once a round trip it counts.
-    pub fn duplicate_reported(&mut self, first: u32, end: u32) {
-        if first >= self.grown {
-            self.grown = end;
+    /// Take that a duplicate was reported, where the network is known to reorder.
+    pub fn duplicate_reported(&mut self) {
+        self.reported = true;
+    }
+
+    /// Take that packets have arrived of which the latest was sent at `sent_at`. A duplicate counts once a round trip: if that
+    /// was sent since the last that counted (Linux: tcp_rack_update_reo_wnd, which compares what was delivered by then).
+    pub fn delivered(&mut self, now: Time, sent_at: Time) {
+        if std::mem::take(&mut self.reported) && sent_at >= self.grown_at {
+            self.grown_at = now;
             (self.steps, self.recoveries) = ((self.steps + 1).min(MOST), RECOVERIES);
+        } else if self.recoveries == 0 {
+            self.steps = 1;
         }
     }
 
     pub fn recovered(&mut self) {
         self.recoveries = self.recoveries.saturating_sub(1);
-        if self.recoveries == 0 {
-            self.steps = 1;
+    }
+
+    /// Take that duplicates undid a recovery, which does not count as one without.
+    pub fn undone(&mut self) {
+        self.recoveries = (self.recoveries + 1).min(RECOVERIES);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duplicate_counts_if_what_arrives_next_was_sent_since_the_last_that_counted() {
+        let mut patience = Patience::default();
+        let mut after = |now, sent_at| {
+            patience.duplicate_reported();
+            patience.delivered(now, sent_at);
+            patience.window(4)
+        };
+        assert_eq!(after(10, 0), 2);
+        assert_eq!(after(12, 5), 2, "sent before 10");
+        assert_eq!(after(20, 10), 3);
+        patience.delivered(40, 30);
+        assert_eq!(patience.window(4), 3, "nothing was reported");
+    }
+
+    #[test]
+    fn it_lasts_for_sixteen_recoveries_without_a_duplicate() {
+        let mut patience = Patience::default();
+        patience.duplicate_reported();
+        patience.delivered(10, 0);
+        for recovery in 1..=16 {
+            patience.recovered();
+            patience.delivered(10 + recovery, 10);
+            assert_eq!(patience.window(4), if recovery < 16 { 2 } else { 1 });
         }
     }
 }

@@ -139,7 +139,11 @@ fn a_reduction_for_a_packet_that_was_only_late_is_undone() {
         let left = sent(&mut tcp, now).len();
         assert_eq!(left, if undo { 12 } else { 5 }, "of a window of 10 that has grown by two, or 5");
         tcp.answered(now + 1, &Answer { repeated: true, ..answer(12, None, 2 * MILLISECOND) });
-        assert_eq!(tcp.patience.window(4), if undo { 2 } else { 1 }, "quarters of a round trip");
+        tcp.board.see_reordering();
+        tcp.answered(now + 2, &Answer { repeated: true, ..answer(12, None, 2 * MILLISECOND) });
+        assert_eq!(tcp.patience.window(4), 1, "quarters of a round trip: it counts with what arrives next");
+        tcp.answered(now + 3, &answer(13, None, now));
+        assert_eq!(tcp.patience.window(4), if undo { 2 } else { 1 });
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Board {
     /// The latest to be sent of all that have arrived, the round trip of the last that arrived, and the end of what has.
     latest: (Time, u32),
     round_trip: Time,
+    /// Whether anything has arrived by which RACK could find more lost than when it last looked.
+    advanced: bool,
     /// When the latest to be sent of those was sent that the answer says have arrived; None: it says that of none.
     arrived_at: Option<Time>,
     highest: u32,
@@ -92,6 +94,16 @@ impl Board {
     /// Return how many packets have arrived beyond the first that is missing, as far as is known.
     pub fn beyond(&self) -> u32 {
         self.arrived + self.duplicates
+    }
+
+    /// Return whether anything has arrived by which RACK could find more lost than when that was last asked.
+    pub fn take_advanced(&mut self) -> bool {
+        std::mem::take(&mut self.advanced)
+    }
+
+    /// Let RACK look though nothing arrives.
+    pub fn look_again(&mut self) {
+        self.advanced = true;
     }
 
     /// Return the time from the last packet's sending, as far as is known, to its answer (RFC 8985, RACK.rtt).
@@ -298,7 +310,7 @@ impl Board {
         // Linux takes it for the retransmission, unless that came sooner than anything can (tcp_rack_advance).
         let original = number < self.first && self.stamp < at;
         if !ever || (round_trip >= self.least && !original) {
-            self.round_trip = round_trip;
+            (self.advanced, self.round_trip) = (true, round_trip);
             self.latest = self.latest.max((at, number));
         }
     }

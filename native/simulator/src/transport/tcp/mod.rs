@@ -125,7 +125,7 @@ impl Tcp {
         self.held = self.settings.undo && self.take_late(answer, advanced);
         let before = self.state;
         self.leave_recovery(advanced);
-        let lost = !self.held && self.find_losses(now);
+        let lost = !self.held && self.find_losses_by_answer(now);
         if lost || (!self.held && self.leaves_lost()) {
             self.enter_recovery();
         }
@@ -160,7 +160,7 @@ impl Tcp {
         answer.blocks.iter().for_each(|block| self.board.sack(*block));
         self.take_report(answer);
         self.held = self.settings.undo && self.take_late(answer, 0);
-        if self.find_losses(now) || self.leaves_lost() {
+        if self.find_losses_by_answer(now) || self.leaves_lost() {
             self.enter_recovery_by_itself();
         }
     }
@@ -286,6 +286,7 @@ impl Tcp {
         }
         if let Some(before) = self.undo.take() {
             self.window.restore(before);
+            self.board.look_again();
             if late && !complete {
                 self.board.find_unsent();
             }
@@ -338,12 +339,17 @@ impl Tcp {
         }
     }
 
+    /// As `find_losses`; RACK looks only if something has arrived (Linux: tcp_rack_mark_lost).
+    fn find_losses_by_answer(&mut self, now: Time) -> bool {
+        (!self.settings.rack || self.board.take_advanced()) && self.find_losses(now)
+    }
+
     /// Mark what is lost by now; return whether anything new is.
     fn find_losses(&mut self, now: Time) -> bool {
         let (of, board) = (&self.settings, &mut self.board);
         if of.rack {
             let forgiving =
-                board.reordered() || (self.state != State::Recovery && board.beyond() < of.duplicates);
+                board.reordered() || (self.state == State::Open && board.beyond() < of.duplicates);
             let patience = self.patience.window(self.round_trip.least());
             let window = if forgiving { patience.min(self.round_trip.smoothed()) } else { 0 };
             let (lost, last) = board.lose_late(now, board.round_trip() + window);

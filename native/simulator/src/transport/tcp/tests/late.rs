@@ -132,3 +132,17 @@ fn what_one_answer_says_of_several_packets_shows_no_reordering() {
     tcp.answered(11 * MS, &answer(3, None, 0));
     assert!(tcp.board.reordered(), "1 was late");
 }
+
+#[test]
+fn rack_looks_for_losses_when_something_arrives_or_its_timer_is_due() {
+    let mut tcp = Tcp::new(settings(true, true), 1000);
+    assert_eq!(sent(&mut tcp, 0).len(), 10);
+    tcp.board.see_reordering();
+    tcp.answered(40 * MS, &answer(1, None, 0));
+    tcp.answered(40 * MS, &answer(1, Some((2, 5)), 0));
+    assert_eq!(tcp.deadline(), 50 * MS);
+    tcp.answered(51 * MS, &Answer { repeated: true, ..answer(1, Some((2, 5)), 0) });
+    assert!(tcp.state == State::Open && !sent(&mut tcp, 51 * MS).contains(&1));
+    tcp.expired(52 * MS);
+    assert!(tcp.state == State::Recovery && sent(&mut tcp, 52 * MS).contains(&1));
+}

@@ -23,7 +23,8 @@ class Tcp:
     and duplicates make RACK more patient. hystart: growing round trips and long trains of acknowledgements end slow
     start. prr: recoveries reduce the window in proportion to what arrives. mark_acknowledgements: packets without data
     may be marked, too, as Linux's DCTCP has it. kernel_timeouts: the least time-out is one of what is added for
-    variation, and the first missing packet's retransmission restarts the timer.
+    variation, and the first missing packet's retransmission restarts the timer. count_delivered: a
+    window grows by all that has arrived, in place of two packets an acknowledgement at most.
     """
 
     control: Control = "newreno"
@@ -45,6 +46,7 @@ class Tcp:
     prr: bool = False
     mark_acknowledgements: bool = False
     kernel_timeouts: bool = False
+    count_delivered: bool = False
 
     def to_native(self) -> dict[str, Any]:
         """Return the transport as `capstan_native.Simulation` takes it."""
@@ -66,6 +68,7 @@ class Tcp:
             "delayed_ps": picoseconds(self.delayed_us),
             "opening": self.opening,
             "undo": self.undo,
+            "count_delivered": self.count_delivered,
             "hystart": self.hystart,
             "prr": self.prr,
             "mark_acknowledgements": self.mark_acknowledgements,
@@ -85,6 +88,7 @@ PROFILES: Final[Mapping[Profile, Tcp]] = {
         hystart=True,
         prr=True,
         kernel_timeouts=True,
+        count_delivered=True,
     ),
     "datacenter": Tcp("dctcp", initial_timeout_us=1_000.0, least_timeout_us=1_000.0, rack=True, marks=True),
 }

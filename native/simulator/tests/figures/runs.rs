@@ -66,6 +66,7 @@ pub fn tcp(control: Control, initial_window: u32) -> tcp::Settings {
         delayed_time: 0,
         opening: false,
         undo: false,
+        count_delivered: false,
         hystart: false,
         prr: false,
         mark_acknowledgements: false,

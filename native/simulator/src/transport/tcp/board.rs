@@ -42,6 +42,7 @@ pub struct Board {
     /// The end of what had arrived before the answer that is looked at.
     highest_before: u32,
     reordered: bool,
+    reorders_far: bool,
     /// No packet before it waits to be retransmitted.
     search: u32,
     /// Packets before `highest` that have not arrived, ascending: an acknowledgement looks at them, not at the whole window.
@@ -125,6 +126,11 @@ impl Board {
     /// Return whether a packet ever arrived after one that was sent later.
     pub fn reordered(&self) -> bool {
         self.reordered
+    }
+
+    /// Return whether a packet ever arrived after one that was sent more than three later (Linux: tcp_sock.reordering).
+    pub fn reorders_far(&self) -> bool {
+        self.reorders_far
     }
 
     /// Take that the network reorders.
@@ -302,7 +308,10 @@ impl Board {
     }
 
     fn came(&mut self, number: u32, at: Time, ever: bool) {
-        self.reordered |= number < self.highest_before && !ever;
+        if number < self.highest_before && !ever {
+            self.reordered = true;
+            self.reorders_far |= number + 4 < self.highest;
+        }
         self.highest = self.highest.max(number + 1);
         self.arrived_at = self.arrived_at.max(Some(at));
         let round_trip = self.now.saturating_sub(at);

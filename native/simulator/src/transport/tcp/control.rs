@@ -62,6 +62,18 @@ impl Window {
         };
     }
 
+    /// Grow by all of it in slow start, and beyond by what is left (Linux: tcp_slow_start, tcp_cong_avoid_ai).
+    pub fn grow_exactly(&mut self, now: Time, delivered: u32, round_trip: Time) {
+        let slow = (self.threshold - self.size).ceil().clamp(0.0, f64::from(delivered));
+        if slow > 0.0 {
+            self.size = (self.size + slow).min(self.threshold);
+        }
+        let left = delivered - slow as u32;
+        if left > 0 {
+            self.grow(now, left, round_trip);
+        }
+    }
+
     pub fn in_slow_start(&self) -> bool {
         self.size < self.threshold
     }

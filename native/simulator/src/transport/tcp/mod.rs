@@ -136,18 +136,33 @@ impl Tcp {
             self.spread_reduction(delivered, in_flight, advanced > 0 && !lost);
         }
         self.take_mark(answer, advanced);
-        let growing = before != State::Recovery && self.state != State::Recovery && !lost;
-        if advanced > 0 && growing && self.past_reduction() {
+        if self.state != State::Recovery && !lost {
+            self.grow(now, before, advanced, delivered);
+        }
+    }
+
+    /// Grow the window for what has arrived. `before`: where the sender stood before.
+    fn grow(&mut self, now: Time, before: State, advanced: u32, delivered: u32) {
+        if !self.past_reduction() {
+            return;
+        }
+        if self.settings.count_delivered {
+            if advanced > 0 || self.board.reorders_far() {
+                self.window.grow_exactly(now, delivered, self.round_trip.smoothed());
+            }
+        } else if advanced > 0 && before != State::Recovery {
             // Appropriate byte counting (RFC 3465): one packet an answer after a time-out, else two at most.
             let most = if before == State::TimedOut { 1 } else { 2 };
             self.window.grow(now, advanced.min(most), self.round_trip.smoothed());
-            let unacknowledged = (self.board.first(), self.board.end());
-            if self.settings.hystart
-                && self.window.in_slow_start()
-                && self.hystart.ends(now, self.window.packets(), unacknowledged, &self.round_trip)
-            {
-                self.window.end_slow_start();
-            }
+        }
+        let unacknowledged = (self.board.first(), self.board.end());
+        if advanced > 0
+            && before != State::Recovery
+            && self.settings.hystart
+            && self.window.in_slow_start()
+            && self.hystart.ends(now, self.window.packets(), unacknowledged, &self.round_trip)
+        {
+            self.window.end_slow_start();
         }
     }
 

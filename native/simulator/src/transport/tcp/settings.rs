@@ -33,6 +33,9 @@ pub struct Settings {
     pub opening: bool,
     /// Whether reductions for what was only late are undone, and duplicates make RACK more patient (RFC 8985, 6.2.4).
     pub undo: bool,
+    /// Whether a window grows by all that has arrived, where reordering is known in whatever order (Linux: tcp_cong_control), in
+    /// place of two packets an acknowledgement at most (RFC 3465).
+    pub count_delivered: bool,
     /// Whether growing round trips, and long trains of acknowledgements, end slow start.
     pub hystart: bool,
     /// Whether recoveries reduce the window in proportion to what arrives.

@@ -24,6 +24,7 @@ fn settings(sack: bool, rack: bool) -> Settings {
         delayed_time: 0,
         opening: false,
         undo: false,
+        count_delivered: false,
         hystart: false,
         prr: false,
         mark_acknowledgements: false,
@@ -206,5 +207,23 @@ fn a_kernels_time_out_is_a_round_trip_and_the_least_and_begins_with_the_first_pa
         tcp.answered(55 * MILLISECOND, &answer(1, Some((2, 9)), 0));
         assert_eq!(sent(&mut tcp, 55 * MILLISECOND).first(), Some(&1));
         assert_eq!(tcp.deadline(), again * MILLISECOND);
+    }
+}
+
+#[test]
+fn a_window_that_counts_what_is_delivered_grows_by_it_where_the_network_reorders_far() {
+    for (count_delivered, grown) in [(true, [14, 15, 20]), (false, [12, 14, 14])] {
+        let of = Settings { count_delivered, duplicates: 9, ..settings(true, false) };
+        let mut tcp = Tcp::new(of, 1000);
+        assert_eq!(sent(&mut tcp, 0).len(), 10);
+        let mut after = |missing, block| {
+            tcp.answered(MILLISECOND, &answer(missing, block, 0));
+            sent(&mut tcp, MILLISECOND);
+            tcp.window.packets()
+        };
+        assert_eq!(after(4, None), grown[0]);
+        assert_eq!(after(4, Some((5, 9))), grown[0], "nothing known to come late");
+        assert_eq!(after(9, None), grown[1], "all but 4 had been said to have arrived");
+        assert_eq!(after(9, Some((10, 15))), grown[2]);
     }
 }

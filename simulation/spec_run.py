@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from simulation.learning import Learning
 
 _EVENTS_A_STEP: Final = 1_000_000
-_ENDLESS_BYTES: Final = 2**32 - 1
-"""What a flow without an end may send at most: more than any lab has carried in a run."""
+_ENDLESS_PACKETS: Final = 2**32 - 1
+"""What a flow without an end may send at most: at 10 Gbit/s for more than an hour."""
 _HEADERS: Final = 20 + 20 + 12
 """Of IPv4 and TCP inside the tunnel, with a timestamp."""
 
@@ -91,8 +91,14 @@ def simulate_run(
         raise SettingsError(f"scheme {choice.label}, repeat {repeat + 1}: {error}") from None
     if recorder is not None:
         recorder.take(simulation, Recorded(spec, choice.label, repeat + 1, plan, setting.fabric))
-    windows = dict(zip(background, zip(*noted, strict=True), strict=True))
     columns = Columns(simulation.flows(), simulation.counted)
+    ended = next((row for row in background if columns.flows["completed_ps"][row] is not None), None)
+    if ended is not None:
+        raise SettingsError(
+            f"scheme {choice.label}, repeat {repeat + 1}: flow {plan.flows[ended].id}, which has no end, has sent all "
+            f"{_ENDLESS_PACKETS} packets that a simulation numbers: give a shorter run"
+        )
+    windows = dict(zip(background, zip(*noted, strict=True), strict=True))
     rows = _copies(plan, scheme)
     outcomes = tuple(
         _outcome(row, rows.get(row), plan, setting, columns, windows.get(row))
@@ -229,7 +235,7 @@ def new_simulation(
         [round(flow.start_s * PS_PER_S) for flow in flows],
         [number[flow.source] for flow in flows],
         [number[flow.destination] for flow in flows],
-        [flow.size_bytes or _ENDLESS_BYTES for flow in flows],
+        [flow.size_bytes or _ENDLESS_PACKETS * payload_bytes(spec) for flow in flows],
         scheme=asked,
         rooms=_rooms(setting, hosts.by_link),
     )

@@ -7,9 +7,6 @@ use crate::topology::{Change, Shape};
 use crate::transport::Transport;
 use crate::Error;
 
-/// Of a flow, in bytes: so that priorities by remaining bytes fit into 32 bits.
-pub const LARGEST_FLOW: u64 = u32::MAX as u64;
-
 /// Lengths of packets, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lengths {
@@ -28,7 +25,12 @@ impl Lengths {
         self.header + rest as u32
     }
 
-    /// Return how many packets a flow of at most `LARGEST_FLOW` bytes has.
+    /// Return the most bytes that a flow may have: its packets have numbers of 32 bits.
+    pub fn largest_flow(&self) -> u64 {
+        u64::from(self.payload) * u64::from(u32::MAX)
+    }
+
+    /// Return how many packets a flow of at most so many bytes has.
     pub fn packets(&self, bytes: u64) -> u32 {
         u32::try_from(bytes.div_ceil(u64::from(self.payload))).unwrap_or(u32::MAX)
     }
@@ -59,8 +61,8 @@ impl Config {
     }
 }
 
-/// Return an error unless every flow can be: ends that differ and are there, and at least a byte.
-pub fn check_demands(demands: &[Demand], hosts: u32) -> Result<(), Error> {
+/// Return an error unless every flow can be: ends that differ and are there, and at least a byte, at most `largest`.
+pub fn check_demands(demands: &[Demand], hosts: u32, largest: u64) -> Result<(), Error> {
     if demands.is_empty() {
         return Err(Error("there are no flows, so the run would carry nothing".to_string()));
     }
@@ -75,8 +77,8 @@ pub fn check_demands(demands: &[Demand], hosts: u32) -> Result<(), Error> {
         if source == destination {
             return Err(Error(format!("flow {row} goes from host {source} to itself: give it two ends")));
         }
-        if !(1..=LARGEST_FLOW).contains(&demand.bytes) {
-            return Err(Error(format!("flow {row} has {} B: give it 1 to {LARGEST_FLOW}", demand.bytes)));
+        if !(1..=largest).contains(&demand.bytes) {
+            return Err(Error(format!("flow {row} has {} B: give it 1 to {largest}", demand.bytes)));
         }
     }
     Ok(())

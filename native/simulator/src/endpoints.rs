@@ -80,6 +80,8 @@ impl Simulation {
                     flow.outcome.completed = Some(self.now);
                     let row = flow.number;
                     self.finished += 1;
+                    // One without an end that ends all the same keeps no other from ending.
+                    self.endless -= usize::from(self.is_endless(row));
                     self.give_way(row, false);
                 } else {
                     self.send(place);

@@ -12,6 +12,7 @@ pub fn data(flow: &Flow, place: u32, segment: Segment, config: &Config, now: Tim
     let priority = match config.buffer.discipline {
         Discipline::Fifo => 0,
         Discipline::Strict | Discipline::Queues(_) => flow.demand.level,
+        // Flows with more left than 32 bits hold are equals.
         Discipline::PFabric => u32::try_from(flow.remaining(config.lengths.payload)).unwrap_or(u32::MAX),
     };
     Packet {

@@ -71,7 +71,7 @@ impl Simulation {
         choice: Box<dyn PathChoice>,
     ) -> Result<Simulation, Error> {
         config.check()?;
-        check_demands(&demands, topology.hosts())?;
+        check_demands(&demands, topology.hosts(), config.lengths.largest_flow())?;
         let count =
             u32::try_from(demands.len()).map_err(|_| Error("a run has fewer than 2^32 flows".into()))?;
         let mut order: Vec<u32> = (0..count).collect();

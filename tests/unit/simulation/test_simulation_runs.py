@@ -147,7 +147,7 @@ def test_every_profile_ends_all_flows_and_repeats_what_is_lost(profile: Profile)
     assert sum(link["marked"] for link in result.links) > 0 or not PROFILES[profile].marks
 
 
-@pytest.mark.parametrize("rows", [(0, 0, 24, 1), (0, 5, 5, 1), (0, 0, 1, 0), (0, 0, 1, 2**33)])
+@pytest.mark.parametrize("rows", [(0, 0, 24, 1), (0, 5, 5, 1), (0, 0, 1, 0), (0, 0, 1, 2**43)])
 def test_flows_that_cannot_be_are_errors(rows: tuple[int, int, int, int]) -> None:
     with pytest.raises(SettingsError, match="flow 0"):
         run(Settings(SMALL), flows(rows))

@@ -48,6 +48,11 @@ impl Simulation {
         self.overlay.as_ref().map_or(&[], |overlay| overlay.records())
     }
 
+    /// Return whether a flow has no end.
+    pub(crate) fn is_endless(&self, row: u32) -> bool {
+        self.overlay.as_ref().is_some_and(|overlay| overlay.settings.lines[row as usize].endless)
+    }
+
     /// Take in that a host will send a flow, which its sender announces.
     pub(crate) fn announce(&mut self, row: u32, demand: &Demand) {
         let Some(overlay) = &mut self.overlay else { return };

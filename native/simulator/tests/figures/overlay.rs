@@ -225,7 +225,8 @@ fn the_same_seed_is_the_same_run_in_any_steps() {
 
 #[test]
 fn flows_without_an_end_go_on_until_the_others_have_ended() {
-    let demands = vec![demand(0, 0, 3, u64::from(u32::MAX)), demand(MILLISECOND, 1, 2, 100_000)];
+    let demands =
+        vec![demand(0, 0, 3, u64::from(u32::MAX) * u64::from(PAYLOAD)), demand(MILLISECOND, 1, 2, 100_000)];
     let mut settings = settings(PathSettings::FlowHash, Group::Hash, None, 4, 2);
     settings.lines[0].endless = true;
     let mut simulation =
@@ -239,6 +240,17 @@ fn flows_without_an_end_go_on_until_the_others_have_ended() {
     let outcomes = simulation.outcomes();
     assert!(outcomes[0].completed.is_none() && outcomes[1].completed.is_some());
     assert_eq!(outcomes[0].acknowledged, simulation.acknowledged(0));
+}
+
+#[test]
+fn a_flow_without_an_end_that_ends_all_the_same_keeps_no_other_from_ending() {
+    let demands = vec![demand(0, 0, 3, 100_000), demand(MILLISECOND, 1, 2, 100_000)];
+    let mut settings = settings(PathSettings::FlowHash, Group::Hash, None, 4, 2);
+    settings.lines[0].endless = true;
+    let mut simulation =
+        Simulation::with_overlay(config(leaf_spine(2, 2, 1, 10, 10), 100), demands, settings).unwrap();
+    assert!(simulation.run_until(u64::MAX, SECOND).unwrap());
+    assert!(simulation.outcomes().iter().all(|outcome| outcome.completed.is_some()));
 }
 
 #[test]

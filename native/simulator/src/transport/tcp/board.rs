@@ -310,7 +310,7 @@ impl Board {
     fn came(&mut self, number: u32, at: Time, ever: bool) {
         if number < self.highest_before && !ever {
             self.reordered = true;
-            self.reorders_far |= number + 4 < self.highest;
+            self.reorders_far |= number.saturating_add(4) < self.highest;
         }
         self.highest = self.highest.max(number + 1);
         self.arrived_at = self.arrived_at.max(Some(at));

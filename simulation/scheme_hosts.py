@@ -120,7 +120,7 @@ def _marks(spec: Spec, scheme: SimulatedScheme, number: int) -> int:
 
 
 def _pfabric(spec: Spec, scheme: SimulatedScheme, asked: PFabric) -> PFabricHosts:
-    timeout_s = asked.timeout_packet_times * spec.packet_time_s
+    timeout_s = asked.timeout_packet_times * max(spec.packet_time_s, _access_packet_time_s(spec))
     if timeout_s <= (round_trip_s := _round_trip_s(spec)):
         raise SettingsError(
             f"scheme {scheme.scheme.name}: time-outs of {timeout_s * 1e3:.4g} ms are over before a packet is "
@@ -129,11 +129,14 @@ def _pfabric(spec: Spec, scheme: SimulatedScheme, asked: PFabric) -> PFabricHost
     return PFabricHosts(asked.initial_window, asked.largest_window, timeout_s * 1e6)
 
 
+def _access_packet_time_s(spec: Spec) -> float:
+    return PACKET_BYTES * 8 / ((spec.fabric.access.rate_mbps or 0.0) * 1e6)
+
+
 def _round_trip_s(spec: Spec) -> float:
     """Return what a full packet and an acknowledgement as long take on the longest way through idle links."""
     fabric = spec.fabric
     inner = 2 if fabric.topology == "leaf-spine" else 4
-    access_bps = (fabric.access.rate_mbps or 0.0) * 1e6
-    packets_s = 2 * PACKET_BYTES * 8 / access_bps + inner * spec.packet_time_s
+    packets_s = 2 * _access_packet_time_s(spec) + inner * spec.packet_time_s
     delays_s = (2 * fabric.access.delay_ms + inner * fabric.link.delay_ms) / 1e3
     return 2 * (packets_s + delays_s)

@@ -28,6 +28,6 @@ class PFabric:
     initial_window: Packets = 12
     largest_window: Packets = 15
     timeout_packet_times: Annotated[float, Meta(gt=0)] = 37.5
-    """Without an acknowledgement, until a sender goes on with a window of 1."""
+    """Of the slowest link, hosts' own too: without an acknowledgement, until a sender goes on with a window of 1."""
     buffer_bytes: Annotated[int, Meta(ge=1500, le=1 << 40)] = 36_864
     """Of each port; what is worst is dropped."""

@@ -99,6 +99,15 @@ def test_pfabrics_short_flows_take_little_more_than_alone() -> None:
     assert means["pfabric"] < 1.5 * alone_ms < means["ecmp"]
 
 
+def test_pfabrics_time_outs_are_of_the_slowest_link_so_a_faster_core_leaves_them() -> None:
+    timeouts = []
+    for core_mbps in (5, 15, 60):
+        found = hosts(small(fabric=FabricSpec(link=Link(core_mbps), access=Link(15))), "pfabric").transport
+        assert isinstance(found, PFabricHosts)
+        timeouts.append(found.timeout_us)
+    assert timeouts == pytest.approx([37.5 * 2400, 37.5 * 800, 37.5 * 800])
+
+
 @pytest.mark.parametrize(
     ("changes", "name", "overrides", "words"),
     [

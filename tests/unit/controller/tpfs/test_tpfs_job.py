@@ -14,7 +14,7 @@ import numpy as np
 from controller.tpfs.job import Job, Question
 from controller.tpfs.types import LearntTypes
 from tests.unit.application_records import FOUR, addresses, records_of
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 PROGRAM = """
 import sys, time
@@ -38,7 +38,7 @@ def _question(directory: Path) -> Question:
 def test_a_process_that_was_killed_is_replaced(tmp_path: Path) -> None:
     question, job = _question(tmp_path), Job()
     try:
-        first = job.ask(question).result(60)
+        first = job.ask(question).result(PATIENCE_S)
         assert isinstance(first, LearntTypes)
         assert first.features == ("destination_port",)
         (process,) = job.processes()
@@ -46,7 +46,7 @@ def test_a_process_that_was_killed_is_replaced(tmp_path: Path) -> None:
         eventually(lambda: not _alive(process), "it is gone")
         for _ in range(2):  # the pool may take a question before it knows
             with suppress(Exception):
-                again = job.ask(question).result(60)
+                again = job.ask(question).result(PATIENCE_S)
                 break
         assert again == first
     finally:
@@ -60,7 +60,7 @@ def test_a_process_that_was_prepared_answers(tmp_path: Path) -> None:
         job.prepare()
         prepared = job.processes()
         job.prepare()
-        assert isinstance(job.ask(_question(tmp_path)).result(60), LearntTypes)
+        assert isinstance(job.ask(_question(tmp_path)).result(PATIENCE_S), LearntTypes)
         assert job.processes() == prepared
         assert len(prepared) == 1
     finally:

@@ -23,6 +23,7 @@ from engine.submission import preset_submission
 from experiments.spec.check import preset_names
 from experiments.spec.sweep import points
 from tests.unit.cli.command_line import ENVIRONMENT, ROOT, InProcess
+from tests.waiting import PATIENCE_S
 
 CLI = [sys.executable, "-P", "-m", "cli"]
 
@@ -35,7 +36,7 @@ def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
 
 
@@ -116,12 +117,12 @@ number = int(sys.argv.pop())
 class Destroyed:
     def __del__(self):
         os.kill(os.getpid(), number)
-        time.sleep(60)
+        time.sleep(600)
 
 @app.capstan.command("wait")
 def wait():
     Destroyed()
-    time.sleep(60)
+    time.sleep(600)
 
 app.capstan.get_command = lambda context, name: wait
 sys.argv.append("wait")
@@ -139,7 +140,7 @@ def test_a_signal_that_comes_within_a_destructor_ends_the_command(number: signal
         text=True,
         check=False,
         cwd=ROOT,
-        timeout=50,
+        timeout=PATIENCE_S,
     )
     said = "interrupted" if number == signal.SIGINT else "ended by SIGTERM"
     assert (done.returncode, done.stderr.strip()) == (128 + number, f"capstan: {said}")
@@ -194,7 +195,7 @@ def test_a_reader_that_goes_away_is_no_error_to_talk_about(arguments: list[str],
     )
     os.close(writer)
     os.close(reader)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert errors == ""
     assert process.returncode in (0, 1, -signal.SIGPIPE)
 
@@ -292,7 +293,7 @@ app.main()
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     first = next(line for line in done.stdout.splitlines() if line.startswith("LOADED"))

@@ -15,6 +15,7 @@ import pytest
 
 from cli.privileges import lab_obstacle
 from tests.unit.cli.command_line import ENVIRONMENT, InProcess
+from tests.waiting import PATIENCE_S
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_without_root_there_is_a_line_that_says_so() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.stdout.split() == ["1"] * len(asked), done.stderr
     lines = done.stderr.splitlines()
@@ -101,7 +102,7 @@ def test_a_worker_without_root_says_that_it_takes_simulations_only() -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=PATIENCE_S,
         )
     assert done.stdout.split() == ["1", "1"]
     says, refused, needs = done.stderr.splitlines()
@@ -140,7 +141,7 @@ def test_a_simulation_needs_no_root() -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=PATIENCE_S,
         )
     assert done.stdout.split()[-1] == "0", done.stderr
     assert "2 flows, 144 hosts" in done.stdout

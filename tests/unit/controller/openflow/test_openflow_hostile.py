@@ -170,14 +170,16 @@ def test_a_flood_of_arp_neither_grows_memory_nor_stops_lldp(control: Control) ->
 def test_a_live_switch_is_not_displaced_by_another_with_its_id(control: Control) -> None:
     with raw_switch(control.shell.port, GOOD) as good:
         eventually(lambda: control.connected() == {GOOD}, "the switch")
+        # of one bundle, which is opened and committed
+        eventually(lambda: good.received.count(ofp.OFPT_BUNDLE_CONTROL) == 2, "its state")
         held = good.received.count(ofp.OFPT_BUNDLE_ADD_MESSAGE)
-        eventually(lambda: good.received.count(ofp.OFPT_BUNDLE_ADD_MESSAGE) > 0, "its state")
+        assert held > 0
         with raw_switch(control.shell.port, GOOD) as thief:
             thief.closed.wait(60)
             assert ofp.OFPT_BUNDLE_ADD_MESSAGE not in thief.received
         assert control.connected() == {GOOD}
         assert not good.closed.is_set()
-        assert held <= good.received.count(ofp.OFPT_BUNDLE_ADD_MESSAGE)
+        assert held == good.received.count(ofp.OFPT_BUNDLE_ADD_MESSAGE), "its state stays as it is"
         [event] = [event for event in control.events if isinstance(event, SwitchTurnedAway)]
         assert "is connected already, from 127.0.0.1:" in event.reason
         assert control.counter("turned-away") == 1

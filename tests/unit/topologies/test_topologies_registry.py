@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 import time
@@ -23,6 +24,10 @@ from topologies.processes import (
     start_time,
 )
 from topologies.registry import LabError, LabRecord
+
+TAG = secrets.token_hex(4)
+"""Of this file's marks: they are looked for among all processes of the machine, and what has them is ended."""
+ABC, XYZ = f"abc{TAG}", f"xyz{TAG}"
 
 
 @pytest.fixture
@@ -47,16 +52,16 @@ def ended_process() -> int:
 
 
 def test_register_find_and_forget(run_root: Path) -> None:
-    record = registry.register("abc")
+    record = registry.register(ABC)
     assert record.alive
-    assert registry.find_lab() == registry.find_lab("abc") == record
-    other = registry.register("xyz")
+    assert registry.find_lab() == registry.find_lab(ABC) == record
+    other = registry.register(XYZ)
     assert other.subnet != record.subnet
-    with pytest.raises(LabError, match=r"several labs run.*abc, xyz"):
+    with pytest.raises(LabError, match=rf"several labs run.*{ABC}, {XYZ}"):
         registry.find_lab()
-    with pytest.raises(LabError, match="no lab 'nope' runs; running: abc, xyz"):
+    with pytest.raises(LabError, match=f"no lab 'nope' runs; running: {ABC}, {XYZ}"):
         registry.find_lab("nope")
-    for lab_id in ("abc", "xyz"):
+    for lab_id in (ABC, XYZ):
         assert registry.end_lab(lab_id, None).directories == (str(run_root / lab_id),)
     assert not run_root.exists(), "the last lab takes the directory with it"
     with pytest.raises(LabError, match="capstan lab"):
@@ -64,10 +69,10 @@ def test_register_find_and_forget(run_root: Path) -> None:
 
 
 def test_an_id_is_taken_once(run_root: Path) -> None:
-    registry.register("abc")
+    registry.register(ABC)
     with pytest.raises(LabError, match="another id"):
-        registry.register("abc")
-    assert registry.find_lab("abc").lab_id == "abc"
+        registry.register(ABC)
+    assert registry.find_lab(ABC).lab_id == ABC
 
 
 @pytest.mark.parametrize("lab_id", ["", "UPPER", "a/b", "..", "twelve-chars", "abcdefghijkl"])
@@ -78,32 +83,33 @@ def test_an_id_must_fit_an_interface_name(run_root: Path, lab_id: str) -> None:
 
 
 def test_details_are_kept(run_root: Path) -> None:
-    record = replace(registry.register("abc"), details={"hosts": {"h1": {"pid": 1}}})
+    record = replace(registry.register(ABC), details={"hosts": {"h1": {"pid": 1}}})
     record.save()
-    assert registry.find_lab("abc") == record
+    assert registry.find_lab(ABC) == record
 
 
 def test_a_lab_dies_with_its_launcher_not_with_a_pid(run_root: Path) -> None:
-    record = registry.register("abc")
+    record = registry.register(ABC)
     assert record.alive
     assert not replace(record, launcher_pid=ended_process()).alive
     assert not replace(record, launcher_start=record.launcher_start - 1).alive, "the pid was given anew"
 
 
 def test_clean_ends_dead_labs_only(run_root: Path, sleeper: subprocess.Popen[bytes]) -> None:
-    registry.register("alive")
-    replace(registry.register("dead"), launcher_pid=ended_process()).save()
-    marked = subprocess.Popen(["sleep", "60"], env=lab_environment("dead"))
-    spared = subprocess.Popen(["sleep", "60"], env=lab_environment("alive"))
+    alive, dead = f"on{TAG}", f"off{TAG}"
+    registry.register(alive)
+    replace(registry.register(dead), launcher_pid=ended_process()).save()
+    marked = subprocess.Popen(["sleep", "60"], env=lab_environment(dead))
+    spared = subprocess.Popen(["sleep", "60"], env=lab_environment(alive))
     try:
         ended = registry.clean()
-        assert [entry.lab_id for entry in ended] == ["dead"]
+        assert [entry.lab_id for entry in ended] == [dead]
         assert [(entry.pid, entry.command) for entry in ended[0].processes] == [(marked.pid, "sleep 60")]
         assert "ended 1 process" in str(ended[0])
         assert marked.wait(60) == -9
         assert spared.poll() is None
         assert sleeper.poll() is None
-        assert sorted(os.listdir(run_root)) == ["alive"]
+        assert sorted(os.listdir(run_root)) == [alive]
         assert registry.clean() == []
     finally:
         for process in (marked, spared):
@@ -122,10 +128,10 @@ def test_what_is_not_a_lab_is_left_alone(run_root: Path) -> None:
 
 def test_marks_are_whole_variables() -> None:
     cases = {
-        "CAPSTAN_LAB=abc": True,
-        "CAPSTAN_LAB=abcd": False,
-        "XCAPSTAN_LAB=abc": False,
-        "NOTE=CAPSTAN_LAB=abc": False,
+        f"CAPSTAN_LAB={ABC}": True,
+        f"CAPSTAN_LAB={ABC}d": False,
+        f"XCAPSTAN_LAB={ABC}": False,
+        f"NOTE=CAPSTAN_LAB={ABC}": False,
     }
     for variable, expected in cases.items():
         name, _, value = variable.partition("=")
@@ -133,18 +139,19 @@ def test_marks_are_whole_variables() -> None:
             deadline = time.monotonic() + 60
             while b"sleep" not in Path(f"/proc/{process.pid}/cmdline").read_bytes():
                 assert time.monotonic() < deadline
-            assert is_marked(process.pid, "abc") is expected, variable
-            assert (process.pid in find_processes("abc")) is expected
+            assert is_marked(process.pid, ABC) is expected, variable
+            assert (process.pid in find_processes(ABC)) is expected
             process.kill()
 
 
 def test_children_of_what_is_ended_are_ended_too() -> None:
+    brood = f"brood{TAG}"
     # a shell that starts a new child as soon as one dies
     code = "while :; do sleep 60; done"
-    with subprocess.Popen(["sh", "-c", code], env=lab_environment("brood"), start_new_session=True) as shell:
-        ended = end_processes("brood")
+    with subprocess.Popen(["sh", "-c", code], env=lab_environment(brood), start_new_session=True) as shell:
+        ended = end_processes(brood)
         assert shell.pid in [entry.pid for entry in ended]
-    assert find_processes("brood") == []
+    assert find_processes(brood) == []
 
 
 def test_a_zombie_is_gone() -> None:
@@ -159,7 +166,7 @@ def test_a_zombie_is_gone() -> None:
 def test_spawner_marks_and_outlives_the_thread_that_asked() -> None:
     from threading import Thread
 
-    spawner = Spawner("abc")
+    spawner = Spawner(ABC)
     processes: list[subprocess.Popen[bytes]] = []
     thread = Thread(target=lambda: processes.append(spawner.popen(None, ["sleep", "60"])))
     thread.start()
@@ -171,11 +178,11 @@ def test_spawner_marks_and_outlives_the_thread_that_asked() -> None:
     spawner.close()
     assert process.wait(60) == -9
     with pytest.raises(FileNotFoundError, match="no-such-program"):
-        Spawner("abc").popen(None, ["no-such-program"])
+        Spawner(ABC).popen(None, ["no-such-program"])
 
 
 def test_exec_says_what_is_wrong() -> None:
-    record = LabRecord("abc", os.getpid(), 0, None, "198.18.0.0/22")
+    record = LabRecord(ABC, os.getpid(), 0, None, "198.18.0.0/22")
     with pytest.raises(LabError, match="still starting"):
         host_command(record, "h1", ["true"], Path("/etc/hosts"))
     hosts = {"h1": {"pid": os.getpid(), "start": start_time(os.getpid())}, "h2": {"pid": 1, "start": -1}}
@@ -191,7 +198,7 @@ def test_exec_says_what_is_wrong() -> None:
 def test_the_reaper_ends_when_told(run_root: Path) -> None:
     """Without a lab there is nothing to end; it must still go when its launcher's pipe closes."""
     done = subprocess.run(
-        [sys.executable, "-m", "topologies.reaper", "nolab", str(os.getpid())],
+        [sys.executable, "-m", "topologies.reaper", f"not{TAG}", str(os.getpid())],
         input=b"",
         capture_output=True,
         cwd=Path(registry.__file__).parents[1],
@@ -202,20 +209,20 @@ def test_the_reaper_ends_when_told(run_root: Path) -> None:
 
 
 def test_a_reaper_ends_only_the_lab_of_its_own_launcher(run_root: Path) -> None:
-    mine = registry.register("abc")
-    registry.end_lab_of("abc", mine.launcher_pid + 1, None)
-    assert registry.find_lab("abc") == mine
-    registry.end_lab_of("abc", mine.launcher_pid, None)
+    mine = registry.register(ABC)
+    registry.end_lab_of(ABC, mine.launcher_pid + 1, None)
+    assert registry.find_lab(ABC) == mine
+    registry.end_lab_of(ABC, mine.launcher_pid, None)
     assert not run_root.exists()
 
 
 def test_a_launcher_killed_while_it_registers_leaves_no_lab(run_root: Path) -> None:
     """What it leaves is a draft: no lab, in nobody's way, and gone with the reaper or `clean`."""
-    for end in (lambda: registry.end_lab_of("abc", 77, None), registry.clean):
-        draft = run_root / ".abc-77"
+    for end in (lambda: registry.end_lab_of(ABC, 77, None), registry.clean):
+        draft = run_root / f".{ABC}-77"
         draft.mkdir(parents=True)
         assert registry.labs() == []
         end()
         assert not run_root.exists()
-    (run_root / ".abc-77").mkdir(parents=True)
-    assert registry.register("abc").alive
+    (run_root / f".{ABC}-77").mkdir(parents=True)
+    assert registry.register(ABC).alive

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from topologies.children import end_child
 from topologies.namespaces import complete
 from topologies.processes import Spawner, find_processes
 
+MARK = f"interrupted-{secrets.token_hex(4)}"
+"""Of a lab that there is not: nobody else's, for it is looked for among all processes of the machine."""
 LASTS = [sys.executable, "-c", "import signal; signal.pause()"]
 
 
@@ -58,11 +61,11 @@ def interruptible() -> Iterator[None]:
 @pytest.mark.usefixtures("interruptible")
 def test_a_start_that_is_interrupted_leaves_no_process() -> None:
     """A cancelled experiment's: its traffic generator would keep the port that the next one's needs."""
-    spawner = Spawner("interrupted")
+    spawner = Spawner(MARK)
     with pytest.raises(Interrupted):
         # in the child, and so while the caller waits for it
         spawner.popen(None, LASTS, preexec_fn=lambda: os.kill(os.getppid(), signal.SIGUSR1))
-    assert find_processes("interrupted") == []
+    assert find_processes(MARK) == []
     spawner.close()
 
 
@@ -70,13 +73,18 @@ def test_a_start_that_is_interrupted_leaves_no_process() -> None:
 @pytest.mark.usefixtures("interruptible")
 def test_a_command_that_is_interrupted_while_it_starts_leaves_no_process() -> None:
     """The child looks for its program in 40 000 directories first; the interrupt comes meanwhile."""
-    environment = {**os.environ, "PATH": "/-:" * 40_000 + os.environ["PATH"], "CAPSTAN_LAB": "interrupted"}
-    with (
-        subprocess.Popen(["sh", "-c", f"sleep 0.02; kill -USR1 {os.getpid()}"]),
-        pytest.raises(Interrupted),
-    ):
-        complete(["sleep", "1000"], environment)
-    assert find_processes("interrupted") == []
+    environment = {**os.environ, "PATH": "/-:" * 40_000 + os.environ["PATH"], "CAPSTAN_LAB": MARK}
+    interrupt = f"read told; sleep 0.02; kill -USR1 {os.getpid()}"
+    with subprocess.Popen(["sh", "-c", interrupt], stdin=subprocess.PIPE, bufsize=0) as shell:
+
+        def tell_and_start() -> None:
+            assert shell.stdin is not None
+            shell.stdin.write(b"now\n")
+            complete(["sleep", "1000"], environment)
+
+        with pytest.raises(Interrupted):
+            tell_and_start()
+    assert find_processes(MARK) == []
 
 
 @pytest.mark.timeout(60)
@@ -96,7 +104,7 @@ def test_a_command_that_is_interrupted_between_two_calls_leaves_no_process(file:
     sys.settrace(interrupt)
     try:
         with pytest.raises(Interrupted):
-            complete(["sleep", "1000"], {**os.environ, "CAPSTAN_LAB": "interrupted"})
+            complete(["sleep", "1000"], {**os.environ, "CAPSTAN_LAB": MARK})
     finally:
         sys.settrace(before)
-    assert find_processes("interrupted") == []
+    assert find_processes(MARK) == []

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-
-import pytest
-
-from tests.unit.signals_anywhere import interrupted_anywhere
+from tests.unit.signals_anywhere import interrupted_anywhere, waits_for_ever_at
 
 PROGRAM = """
 from capstan_client.call_thread import CallThread
@@ -52,5 +48,4 @@ def test_a_call_that_is_interrupted_anywhere_is_followed_by_another() -> None:
 
 
 def test_without_a_thread_of_its_own_it_may_wait_for_ever() -> None:
-    with pytest.raises(subprocess.TimeoutExpired):
-        interrupted_anywhere(PROGRAM.format(kind="Direct"), 3.0)
+    assert waits_for_ever_at(PROGRAM.format(kind="Direct")) > 1

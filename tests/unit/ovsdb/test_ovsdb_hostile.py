@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -249,3 +251,32 @@ def test_a_server_that_makes_faults_here_is_dialled_ever_more_seldom(
                         continue
     finally:
         made.stop()
+
+
+def test_what_reading_a_server_takes_is_a_fifth_of_the_time(tmp_path: Path) -> None:
+    """Its next message has come long before it is read."""
+    listener = socket.create_server(str(tmp_path / "db.sock"), family=socket.AF_UNIX)
+    listener.settimeout(60)
+    servers: list[socket.socket] = []
+    read: list[tuple[float, float]] = []
+
+    def slow(name: str, found: object, changed: object) -> None:
+        if found is None:
+            return
+        began = time.monotonic()
+        servers[0].sendall(rows(len(read), 1))
+        time.sleep(0.05)
+        read.append((began, time.monotonic()))
+
+    made = OvsdbWatcher(COLUMNS, slow)
+    made.start()
+    try:
+        made.watch("s1", tmp_path / "db.sock")
+        with listener, listener.accept()[0] as server:
+            servers.append(server)
+            server.sendall(b'{"id": "monitor", "error": null, "result": {}}')
+            eventually(lambda: len(read) >= 5)
+    finally:
+        made.stop()
+    for (began, ended), (again, _) in pairwise(read):
+        assert ended - began <= (again - began) / 5

@@ -23,6 +23,7 @@ from flask import Flask, Response, request
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller.api.front import process
 from controller.api.front.backend import HAND_OVER, HandOverError
 from controller.api.front.limits import FrontSettings, Limits
 from controller.api.front.process import AGAIN_S, ROOT, HttpFront
@@ -259,7 +260,8 @@ def test_a_process_that_is_killed_is_started_anew_at_the_same_address() -> None:
         assert one.get("/bytes/9")[1] == random.Random(9).randbytes(9)
 
 
-def test_who_wants_to_know_is_given_each_restart() -> None:
+def test_who_wants_to_know_is_given_each_restart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "SOON_S", PATIENCE_S)  # its end comes soon, however long it takes to answer
     restarts: list[tuple[int, float]] = []
     with serving(lambda code, after_s: restarts.append((code, after_s))) as one:
         for count in (1, 2):

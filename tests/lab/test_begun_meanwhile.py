@@ -17,6 +17,7 @@ from typing import Any, Final
 import pytest
 
 from capstan_client.client import Capstan
+from capstan_client.controller import ControllerClient
 from tests.waiting import PATIENCE_S, eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,13 +106,16 @@ def test_experiments_begun_while_a_fabric_is_kept_run_on_it_or_beside_it(least: 
         process,
         errors,
     ):
-        with Capstan(page_of(process, errors)) as client:
+        page = page_of(process, errors)
+        with Capstan(page) as client:
             here = client.submit(spec=SPEC, name="here", schemes=["rps"])
             beside = client.submit(spec=SPEC, name="beside", set={"fabric.spines": 1})
             for experiment in (here, beside):
                 experiment.wait()
                 assert {flow["state"] for flow in experiment.flows()} == {"finished"}
             switches = {switch["name"] for switch in client.fabric()["switches"]}
+        with ControllerClient(page) as controller:
+            eventually(lambda: controller.scheme()["base"] == "ecmp", "the scheme of the run, not of `here`")
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, errors.read_text()

@@ -65,8 +65,8 @@ def said(process: subprocess.Popen[str], word: str) -> None:
     assert word in line, f"{line!r}: {process.stderr.read() if process.stderr else ''}"
 
 
-def result(process: subprocess.Popen[str]) -> list[str]:
-    out, err = process.communicate(timeout=PATIENCE_S)
+def result(process: subprocess.Popen[str], seconds: float = PATIENCE_S) -> list[str]:
+    out, err = process.communicate(timeout=seconds)
     assert process.returncode == 0, err
     return out.split()[-2:]
 
@@ -230,7 +230,8 @@ def test_20_mb_arrive_unharmed_through_loss_and_reordering(wide: Deployment, sch
         receiver = start(wide, "h2", programs.RECEIVE, PORT)
         said(receiver, "listening")
         sender = start(wide, "h1", programs.SEND, RECEIVER, PORT, 20_000_000, 0)
-        assert result(sender) == result(receiver)
+        # 15,000 packets through six switches, and the losses: minutes where others have the processor, too
+        assert result(sender, 3 * PATIENCE_S) == result(receiver)
     finally:
         wide.client.impair("h2")
 

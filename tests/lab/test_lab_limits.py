@@ -31,14 +31,14 @@ def test_a_shell_that_dies_is_an_error_with_its_last_words() -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("mnexec", "LabError mgmt's shell did not answer within 2 s"),
-        ("ovsdb-tool", "CommandError `ovsdb-tool create .*` did not end within 2 s"),
-        ("genl", "CommandError `genl .*` did not end within 2 s"),
-        ("ip", "CommandError `ip .*` did not end within 2 s"),
-        ("tc", "CommandError `tc .*` did not end within 2 s"),
-        ("ovsdb-server", "CommandError ovsdb-server of switch l1 was not ready in 2 s"),
-        ("ovs-vswitchd", "CommandError ovs-vswitchd of switch l1 was not ready in 2 s"),
-        ("ovs-vsctl", "CommandError `ovs-vsctl .*` did not end within 2 s"),
+        ("mnexec", "LabError mgmt's shell did not answer within 6 s"),
+        ("ovsdb-tool", "CommandError `ovsdb-tool create .*` did not end within 6 s"),
+        ("genl", "CommandError `genl .*` did not end within 6 s"),
+        ("ip", "CommandError `ip .*` did not end within 6 s"),
+        ("tc", "CommandError `tc .*` did not end within 6 s"),
+        ("ovsdb-server", "CommandError ovsdb-server of switch l1 was not ready in 6 s"),
+        ("ovs-vswitchd", "CommandError ovs-vswitchd of switch l1 was not ready in 6 s"),
+        ("ovs-vsctl", "CommandError `ovs-vsctl .*` did not end within 6 s"),
     ],
 )
 def test_a_program_that_never_answers_is_named(name: str, expected: str) -> None:

@@ -43,10 +43,15 @@ class UnitWatch:
             code, k, r, index = struct.unpack_from("!BBBB", data, 32)
             self._repairs[flow, position].append((code, k, r, index))
 
-    def units(self, whole: bool = True) -> list[SeenUnit]:
-        """All units that have repairs. *whole*: each must have all of them, each once."""
+    def units(self, port: int | None = None, *, whole: bool = True) -> list[SeenUnit]:
+        """All units that have repairs. *whole*: each must have all of them, each once.
+
+        port: of flows to that one only.
+        """
         seen = []
         for (flow, position), repairs in self._repairs.items():
+            if port is not None and self.ports.get(flow, (0, 0))[1] != port:
+                continue
             (code, k, r), *others = {repair[:3] for repair in repairs}
             assert not others, "repairs of one unit contradict one another"
             indices = [repair[3] for repair in repairs]

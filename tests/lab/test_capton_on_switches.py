@@ -112,7 +112,9 @@ def test_the_smaller_flow_goes_first_and_every_path_gets_its_share(lab: Deployme
     for host in ("h1", "h2"):
         assert counter(lab, host, "flows_unscheduled_by_fail_safe") == 0
         assert counter(lab, host, "flows_scheduled") >= 1
-    for flow in received(lab, "h3", PORT):
+    flows = received(lab, "h3")
+    assert {flow["destination_port"] for flow in flows} == {PORT, PORT + 1}
+    for flow in (one for one in flows if one["destination_port"] == PORT):
         counts = list(flow["paths_by_class"]["long"].values())
         assert len(counts) == PATHS
         total = sum(counts)

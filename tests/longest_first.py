@@ -7,11 +7,11 @@ from pathlib import PurePath
 from typing import Final
 
 SECONDS: Final = {
-    "test_held_lab.py": 155,
     "test_experiments.py": 140,
     "test_schemes_on_switches.py": 135,
     "test_classroom_on_switches.py": 127,
     "test_run_experiment.py": 126,
+    "test_held_lab.py": 123,
     "test_engine_database.py": 85,
     "test_cli_run.py": 76,
     "test_engine.py": 75,

@@ -223,16 +223,17 @@ def test_everything_from_the_sources_to_nothing_left(stack: Stack) -> None:
     assert kept.split()
 
     # Begun by the API: on the fabric that is up, and on another, which is watched by way of this controller.
-    few = {"preset": "small", "schemes": ["ecmp"], "set": {"workload.flows.count": 20}}
-    here = stack.ask("/experiments", few)["id"]
-    other = stack.ask("/experiments", {**few, "set": {**few["set"], "fabric.spines": 2}})["id"]
+    # Half a minute each: they are looked at while they run.
+    begun_here = {"preset": "small", "schemes": ["ecmp"], "set": {"workload.flows.count": 400}}
+    here = stack.ask("/experiments", begun_here)["id"]
+    other = stack.ask("/experiments", {**begun_here, "set": {**begun_here["set"], "fabric.spines": 2}})["id"]
     for number, spines in ((here, 4), (other, 2)):
         wait_for(
             "it runs", lambda number=number: stack.get("/runs/current")["experiment"] == number, 120, stack
         )
         switches = stack.get("/runs/current/fabric")["switches"]
         assert sum(switch["name"].startswith("s") for switch in switches) == spines
-        wait_for("its result", lambda number=number: ended(stack, number), 120, stack)
+        wait_for("its result", lambda number=number: ended(stack, number), 240, stack)
 
     # The controller crashes: both come back by themselves.
     os.kill(int(controller["State"]["Pid"]), 9)

@@ -132,7 +132,7 @@ def test_a_flood_in_a_low_queue_costs_a_high_one_nothing(lab: QueueLab) -> None:
 
 def test_a_flood_lets_each_packet_of_a_high_queue_by(lab: QueueLab) -> None:
     """The link is so slow that the flood's buffer takes seconds: beside that, what delays this machine is nothing."""
-    slow_mbps, pings = 0.5, 30
+    slow_mbps, pings = 0.5, 100  # so many outlast what it takes to start them
     packet_ms = FRAME_BITS / slow_mbps / 1e3
     try:
         lab.deployment.lab.set_link("l1-s1", rate_mbps=slow_mbps)

@@ -60,13 +60,7 @@ from controller.plane.path_announcements import PathAnnouncements
 from controller.plane.plan import Plan
 from controller.plane.rollout import Rollout
 from controller.plane.settling import Settling
-from controller.plane.snapshot import (
-    FabricSnapshot,
-    PathInfo,
-    host_infos,
-    link_infos,
-    switch_infos,
-)
+from controller.plane.snapshot import FabricSnapshot, PathInfo, host_infos, link_infos, switch_infos
 from controller.plane.takeover import KnownSwitch
 from controller.schemes.scheme import Scheme
 
@@ -332,7 +326,6 @@ class ControlPlane:
 
     def _send_probes(self, out: Outcome, now: float) -> None:
         if self._discovery.is_joining:
-            self._clear_stale = True
             self._plan.mark(now + GROWTH_DELAY_S)
         senders, events = self._discovery.due(now)
         out.packet_outs += [PacketOut(*ref, encode_lldp(ref, now, self._key)) for ref in senders]
@@ -402,8 +395,6 @@ class ControlPlane:
                 self._plan.mark_failure(now + FAILURE_DELAY_S)
             case SwitchUp() | SwitchDown():
                 self._settling.changed()
-            case _:
-                pass
 
     def _settled(self) -> bool:
         return self._plan.due_at is None and self._settling.settled(self._now)

@@ -90,7 +90,7 @@ def test_a_class_is_marked_and_contained(tmp_path: Path) -> None:
 
 
 def test_a_loop_without_an_end_is_ended_by_its_processor_time(tmp_path: Path) -> None:
-    """With less of it than others have: a busy machine gives nobody 15 s of it within the three minutes of a mark."""
+    """The limit is 3 s here: on a busy machine 15 s of it may take longer than the three minutes of a mark."""
     _submit(tmp_path, "loops", 3, b"while True:\n    pass\n")
     (mark,) = mark_class(read_submissions(tmp_path).submissions, 1, limits=Limits(processor_s=3))
     assert "takes more than 3 s of processor time" in str(mark.error)

@@ -153,8 +153,8 @@ def test_repairs_on_the_wire_are_those_of_the_equations() -> None:
 
         def next_loss_rate() -> float:
             """What the agent says of it after now."""
-            told = pair.counters(0)
-            wait_until(lambda: pair.counters(0) is not told, 60, lambda: "the agent tells its counters")
+            before = pair.counters(0)
+            wait_until(lambda: pair.counters(0) is not before, 60, lambda: "the agent reports its counters")
             return loss_rate()
 
         for attempt, sampling_s in enumerate(SAMPLING_S, 1):  # a busy machine takes longer over some

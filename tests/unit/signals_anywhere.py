@@ -61,15 +61,15 @@ def waits_for_ever_at(program: str) -> int:
     program: as above. One that is only slow gets further, or has ended, when it is looked at again.
     """
     with (
-        tempfile.NamedTemporaryFile() as told,
-        subprocess.Popen(_argv(program), cwd=ROOT, stdout=told) as process,
+        tempfile.NamedTemporaryFile() as numbers,
+        subprocess.Popen(_argv(program), cwd=ROOT, stdout=numbers) as process,
     ):
         try:
             last, looks = "", 0
             while looks < LOOKS:
                 time.sleep(LOOK_EVERY_S)
                 assert process.poll() is None, f"it has ended, after instruction {last}"
-                *_, now = ["", *Path(told.name).read_text().split()]
+                *_, now = ["", *Path(numbers.name).read_text().split()]
                 looks = looks + 1 if now and now == last else 0
                 last = now
             return int(last)

@@ -17,7 +17,7 @@ from topologies.namespaces import complete
 from topologies.processes import Spawner, find_processes
 
 MARK = f"interrupted-{secrets.token_hex(4)}"
-"""Of a lab that there is not: nobody else's, for it is looked for among all processes of the machine."""
+"""Of a lab that does not exist; random, since all processes of the machine are searched for it."""
 LASTS = [sys.executable, "-c", "import signal; signal.pause()"]
 
 

@@ -87,8 +87,8 @@ impl<P> Release<P> {
         }
     }
 
-    /// Returns the release of a flow of which packets had come before, to whoever was here: `first` is released at once,
-    /// and those before it whenever they come.
+    /// Returns the release of a flow that is met in its midst: `first` is released at once, and those before it whenever
+    /// they come.
     pub fn amid(first: u32) -> Release<P> {
         let mut release = Release::new(first);
         release.skipped.insert(release.next - REMEMBERED_GAPS, release.next);

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from capstan_client.errors import CapstanError
+from plain.python_file import FAILURES, failure_text, load
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +33,13 @@ class Answer:
                 f"{file}: there is no such file: copy start.py of this lab, and give the copy's name"
             )
         self._file = file
-        spec = importlib.util.spec_from_file_location("capstan_answer", file)
-        if spec is None or spec.loader is None:
-            raise AnswerError(f"{file}: its name must end in .py")
-        self._module = importlib.util.module_from_spec(spec)
         try:
-            spec.loader.exec_module(self._module)
-        except (Exception, SystemExit) as error:
-            raise AnswerError(self._said(error)) from error
+            module = load(file, "capstan_answer")
+        except FAILURES as error:
+            raise AnswerError(failure_text(file, error)) from error
+        if module is None:
+            raise AnswerError(f"{file}: its name must end in .py")
+        self._module = module
 
     def value(self, name: str) -> Any:
         """Return a value of the file. Raise AnswerError if the file has no such name."""
@@ -60,15 +58,7 @@ class Answer:
         def call(*arguments: Any) -> Any:
             try:
                 return wanted(*arguments)
-            except (Exception, SystemExit) as error:
-                raise AnswerError(self._said(error)) from error
+            except FAILURES as error:
+                raise AnswerError(failure_text(self._file, error)) from error
 
         return call
-
-    def _said(self, error: BaseException) -> str:
-        if isinstance(error, SyntaxError):
-            return f"{self._file}, line {error.lineno}: {error.msg}"
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if frame.filename == str(self._file)]
-        where = f", line {lines[-1]}" if lines else ""
-        return f"{self._file}{where}: {type(error).__name__}: {error}"

@@ -31,15 +31,14 @@ def copy_results(source: Path, target: Path) -> None:
     for file in newest[:MOST_FILES]:
         left -= file.size
         if left < 0:
-            return
+            break
         copy = target / file.path.relative_to(source)
-        for directory in reversed((copy.parent, *copy.parent.parents)):
-            if directory.is_relative_to(target) and not directory.is_dir():
-                directory.mkdir()
-                directory.chmod(0o755)
+        copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file.path, copy, follow_symlinks=False)
         copy.chmod(0o644)
         os.utime(copy, (file.changed_at, file.changed_at))
+    for made, _, _ in os.walk(target):  # by the umask they may be the owner's alone
+        os.chmod(made, 0o755)
 
 
 def _files(source: Path) -> Iterator[_File]:

@@ -5,6 +5,8 @@ Peers choose keys: one of megabytes, written out for each of its thousands of it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from plain.shown import LONGEST_SHOWN, shown
 
 Where = str | tuple["Where", str | int]
@@ -13,11 +15,16 @@ Where = str | tuple["Where", str | int]
 
 def path_text(where: Where) -> str:
     """Return a place as text: ``body.flows[3].paths.2049``. Keys that are long, or not printable, are quoted, cut."""
-    steps: list[str] = []
+    steps: list[str | int] = []
     while not isinstance(where, str):
         where, step = where
-        steps.append(f"[{step}]" if isinstance(step, int) else f".{_name(step)}")
-    return where + "".join(reversed(steps))
+        steps.append(step)
+    return where + steps_text(reversed(steps))
+
+
+def steps_text(steps: Iterable[str | int]) -> str:
+    """Return steps as text that goes on from a place: ``.flows[3].paths``."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{_name(step)}" for step in steps)
 
 
 def last_step(where: Where) -> str:

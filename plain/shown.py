@@ -20,8 +20,13 @@ def shown(data: object) -> str:
     for piece in _pieces(data):
         text += piece
         if len(text) > LONGEST_SHOWN:
-            return f"{text[:LONGEST_SHOWN]}..."
-    return text
+            break
+    return cut(text)
+
+
+def cut(text: str) -> str:
+    """Return *text* as far as an error shows it."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def _pieces(data: object) -> Iterator[str]:

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import yaml
 
-from plain.shown import LONGEST_SHOWN, shown
+from plain.field_path import steps_text
+from plain.shown import LONGEST_SHOWN, cut, shown
 
 Path = tuple[str | int, ...]
 DEEPEST: Final = 64
@@ -66,10 +67,7 @@ class Source:
 
 def text_of(path: Path) -> str:
     """Return a place as text: `workload.flows.sizes`, `schemes[1].name`."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text
+    return steps_text(path).removeprefix(".")
 
 
 def path_of(text: str) -> Path:
@@ -150,8 +148,7 @@ class _TooManyProblems(Exception):
 
 def _words(error: Exception) -> str:
     """Return what an error says, up to a length; where that is one value only, its kind, too."""
-    text = str(error) if isinstance(error, yaml.YAMLError | ValueError) else repr(error)
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+    return cut(str(error) if isinstance(error, yaml.YAMLError | ValueError) else repr(error))
 
 
 def _kind(node: yaml.Node) -> str:

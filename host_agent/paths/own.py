@@ -5,9 +5,7 @@ The file is named where an agent is started, by those who may run programs on th
 
 from __future__ import annotations
 
-import importlib.util
 import operator
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ from pathlib import Path
 from capstan_client.errors import CapstanError
 from host_agent.paths.base import Flow, Load, PathPolicy, Report, Route
 from host_agent.randomness import RandomSource
+from plain.python_file import FAILURES, failure_text, load
 from protocol.underlay import EV_FIRST, EV_LAST
 
 OwnPathPolicy = Callable[[RandomSource, float], PathPolicy]
@@ -34,14 +33,10 @@ def read_path_policy(file: Path) -> OwnPathPolicy:
     """
     if not file.is_file():
         raise PathFileError(f"path policy {file}: there is no such file")
-    spec = importlib.util.spec_from_file_location("capstan_own_path_policy", file)
-    if spec is None or spec.loader is None:
+    with _naming_the_line(file):
+        module = load(file, "capstan_own_path_policy")
+    if module is None:
         raise PathFileError(f"path policy {file}: its name must end in .py")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise PathFileError(_place(file, error)) from error
     policies = [
         member
         for member in vars(module).values()
@@ -61,7 +56,7 @@ def read_path_policy(file: Path) -> OwnPathPolicy:
         generator = default_rng(int(rng.integers(1 << 63)))
         try:
             policy = kind(generator, packet_time_s)  # type: ignore[call-arg]
-        except (Exception, SystemExit) as error:
+        except FAILURES as error:
             raise PathFileError(
                 f"{_place(file, error)} (it is made as {kind.__name__}(rng, packet_time_s))"
             ) from error
@@ -82,7 +77,7 @@ class Watched(PathPolicy):
         """Return the policy's source port. Raise PathFileError if it is none, or the file's code fails."""
         try:
             port = self._policy.entropy(flow, route, size, now)
-        except (Exception, SystemExit) as error:
+        except FAILURES as error:
             raise PathFileError(_place(self._file, error)) from error
         try:
             number = operator.index(port)
@@ -97,43 +92,38 @@ class Watched(PathPolicy):
 
     def reported(self, report: Report, now: float) -> None:
         """Hand a report on."""
-        with self._naming_the_line():
+        with _naming_the_line(self._file):
             self._policy.reported(report, now)
 
     def lost(self, flow: int, leaf: str, entropy: int, now: float) -> None:
         """Hand a loss on."""
-        with self._naming_the_line():
+        with _naming_the_line(self._file):
             self._policy.lost(flow, leaf, entropy, now)
 
     def forget(self, flow: int) -> None:
         """Hand on that a flow is over."""
-        with self._naming_the_line():
+        with _naming_the_line(self._file):
             self._policy.forget(flow)
 
     def load(self, now: float) -> Load | None:
         """Return what the policy says of its load."""
-        with self._naming_the_line():
+        with _naming_the_line(self._file):
             return self._policy.load(now)
 
     def set_load(self, load: Load, now: float) -> None:
         """Hand the load of others on."""
-        with self._naming_the_line():
+        with _naming_the_line(self._file):
             self._policy.set_load(load, now)
 
-    @contextmanager
-    def _naming_the_line(self) -> Iterator[None]:
-        try:
-            yield
-        except (Exception, SystemExit) as error:
-            raise PathFileError(_place(self._file, error)) from error
+
+@contextmanager
+def _naming_the_line(file: Path) -> Iterator[None]:
+    """Turn what the file's code raises within into a PathFileError."""
+    try:
+        yield
+    except FAILURES as error:
+        raise PathFileError(_place(file, error)) from error
 
 
 def _place(file: Path, error: BaseException) -> str:
-    """Return where an error was raised: `my.py, line 7: NameError: ...`."""
-    if isinstance(error, SyntaxError):
-        return f"path policy {file}, line {error.lineno}: {error.msg}"
-    lines = [
-        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)
-    ]
-    where = f", line {lines[-1]}" if lines else ""
-    return f"path policy {file}{where}: {type(error).__name__}: {error}"
+    return f"path policy {failure_text(file, error)}"

@@ -27,11 +27,11 @@ Answers = list[tuple[str, Grant | Stop]]
 class FlowScheduler(Protocol):
     """What `controller.capton.scheduler` and `controller.capton.single_path` have in common."""
 
-    def request(
-        self, flow: int, source: str, destination: str, size: int, now: float, stamp: int = 0
-    ) -> list[Decision]:
-        """Take a flow that has *size* bytes left to send, known or not; *stamp*: of the path that it had so far.
-        Return the decisions that follow."""
+    def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
+        """Take a flow that has *size* bytes left to send, known or not. Return the decisions that follow."""
+
+    def take_over(self, flow: ActiveFlow, asked_at: float, now: float) -> list[Decision]:
+        """Take a flow that another scheduler had, first asked for at *asked_at*. Return the decisions that follow."""
 
     def finished(self, flow: int, now: float) -> list[Decision]:
         """Note that a flow has ended. Return the decisions that follow."""
@@ -170,9 +170,7 @@ class AdmissionControl:
         decided: dict[int, Decision] = {}
         for flow in standing:
             try:
-                decisions = scheduler.request(
-                    flow.flow, flow.source, flow.destination, max(1, flow.remaining_bytes), now, flow.stamp
-                )
+                decisions = scheduler.take_over(flow, self._flows[flow.flow].asked_at, now)
             except ValueError:
                 gone = self._forget(flow.flow)
                 self._end(gone.host, gone.number, gone.last_sequence)

@@ -81,20 +81,24 @@ class Scheduler:
             round(parameters.finish_timeout_s * 1e9),
         )
 
-    def request(
-        self, flow: int, source: str, destination: str, size: int, now: float, stamp: int = 0
-    ) -> list[Decision]:
+    def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
         """Take a flow that has *size* bytes to send; one that is known already has so many left.
-
-        stamp: means nothing here, where no flow has a path of its own.
 
         Raises:
             ValueError: a host that is not known, one host at both ends, or other ends than the flow's.
         """
-        fabric = self._fabric
-        return _decisions(
-            self._native.request(flow, fabric.host(source), fabric.host(destination), size, int(now * 1e9))
-        )
+        ends = self._fabric.host(source), self._fabric.host(destination)
+        return _decisions(self._native.request(flow, *ends, size, int(now * 1e9)))
+
+    def take_over(self, flow: ActiveFlow, asked_at: float, now: float) -> list[Decision]:
+        """Take a flow that another scheduler had, as it stands; it ages from its first request, at *asked_at*, on.
+
+        Raises:
+            ValueError: as `request`.
+        """
+        ends = self._fabric.host(flow.source), self._fabric.host(flow.destination)
+        left = max(1, flow.remaining_bytes)
+        return _decisions(self._native.request(flow.flow, *ends, left, int(now * 1e9), int(asked_at * 1e9)))
 
     def finished(self, flow: int, now: float) -> list[Decision]:
         """End a flow that has nothing left, or is given up; an unknown flow changes nothing."""

@@ -68,26 +68,31 @@ class SinglePathScheduler:
                 self._capacity.update(path.links)
         self._left = dict(self._capacity)
 
-    def request(
-        self, flow: int, source: str, destination: str, size: int, now: float, stamp: int = 0
-    ) -> list[Decision]:
-        """Do as `Scheduler.request`. stamp: of the path that the flow has had, which it keeps if it can."""
-        for name in (source, destination):
+    def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
+        """Do as `Scheduler.request`."""
+        return self._take(_Flow(flow, source, destination, max(1, size), now, self._turn), now)
+
+    def take_over(self, flow: ActiveFlow, asked_at: float, now: float) -> list[Decision]:
+        """Do as `Scheduler.take_over`. The flow keeps its path if it can."""
+        left = max(1, flow.remaining_bytes)
+        ends = flow.source, flow.destination
+        return self._take(_Flow(flow.flow, *ends, left, asked_at, self._turn, stamp=flow.stamp), now)
+
+    def _take(self, flow: _Flow, now: float) -> list[Decision]:
+        for name in (flow.source, flow.destination):
             if name not in self._hosts:
                 raise ValueError(f"host {name!r} is not known{did_you_mean(name, self._hosts)}")
-        known = self._flows.get(flow)
-        if source == destination or (
-            known is not None and (known.source, known.destination) != (source, destination)
+        known = self._flows.get(flow.number)
+        if flow.source == flow.destination or (
+            known is not None and (known.source, known.destination) != (flow.source, flow.destination)
         ):
-            raise ValueError(f"flow {flow} cannot go from {source!r} to {destination!r}")
+            raise ValueError(f"flow {flow.number} cannot go from {flow.source!r} to {flow.destination!r}")
         self._pass(now)
         if known is None:
-            self._flows[flow] = _Flow(
-                flow, source, destination, max(1, size), self._now, self._turn, stamp=stamp
-            )
+            self._flows[flow.number] = flow
             self._turn += 1
         else:
-            known.remaining, known.end = max(1, size), None
+            known.remaining, known.end = flow.remaining, None
         return self._decide()
 
     def finished(self, flow: int, now: float) -> list[Decision]:

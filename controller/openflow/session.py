@@ -231,6 +231,10 @@ class OpenFlowSession:
         if self.ready and not self._replies.waits_for(ofp.OFPMP_PORT_STATS):
             self._replies.ask(self._send(requests.port_counters()), ofp.OFPMP_PORT_STATS)
 
+    def has_port(self, number: int) -> bool:
+        """Return True if the switch has a port of this number."""
+        return number in self._ports
+
     def set_port(self, number: int, up: bool) -> None:
         """Take a port down, or up again (OFPT_PORT_MOD). Raises KeyError for a port that the switch has not."""
         self._send(requests.port_change(self._ports[number], up))

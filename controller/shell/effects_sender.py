@@ -59,14 +59,25 @@ class EffectsSender:
     def set_ports(self, ports: tuple[PortRef, ...], up: bool) -> frozenset[PortRef]:
         """Take ports down, or up, and return those whose switches are away, which are left out.
 
-        Raises KeyError for a port that its switch has not.
+        Raises KeyError for ports that their switches have not, after all others are set.
         """
-        away = frozenset(port for port in ports if port.dpid not in self._switches)
-        for port in ports:
-            if (connection := self._switches.get(port.dpid)) is not None:
-                connection.session.set_port(port.port, up)
-                self._board.flush(connection)
+        missing = self.set_ports_there_are(ports, up)
+        away = frozenset(port for port in missing if port.dpid not in self._switches)
+        if gone := [f"port {port.port} of switch {port.dpid:#x}" for port in missing if port not in away]:
+            raise KeyError(", ".join(gone))
         return away
+
+    def set_ports_there_are(self, ports: tuple[PortRef, ...], up: bool) -> tuple[PortRef, ...]:
+        """Take ports down, or up. Return those that are left out: their switches are away, or have no such port."""
+        missing = []
+        for port in ports:
+            connection = self._switches.get(port.dpid)
+            if connection is None or not connection.session.has_port(port.port):
+                missing.append(port)
+                continue
+            connection.session.set_port(port.port, up)
+            self._board.flush(connection)
+        return tuple(missing)
 
     def _send_updates(self, effects: Effects, noticed: float) -> None:
         changes = {event.leaf: event for event in effects.events if isinstance(event, ModeChanged)}

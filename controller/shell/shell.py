@@ -188,8 +188,8 @@ class OpenFlowShell:
         return self.call(partial(self._sender.set_ports, tuple(ports), up))
 
     def set_ports_soon(self, ports: Iterable[PortRef], up: bool) -> None:
-        """Do so soon: for the shell's own thread, and others who cannot wait."""
-        self.post(partial(self._sender.set_ports, tuple(ports), up))
+        """Do so soon: for the shell's own thread, and others who cannot wait. Ports that are gone are left out."""
+        self.post(partial(self._sender.set_ports_there_are, tuple(ports), up))
 
     def errors(self) -> tuple[SwitchError, ...]:
         """Return the last errors that switches answered with, oldest first."""

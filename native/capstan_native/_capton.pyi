@@ -20,9 +20,12 @@ class CaptonPlain:
         """
 
     def request(
-        self, flow: int, source: int, destination: int, size: int, now_ns: int
+        self, flow: int, source: int, destination: int, size: int, now_ns: int, asked_ns: int = ...
     ) -> list[tuple[int, int]]:
-        """Flows whose rate changes, with it. Raises ValueError for ends that cannot be."""
+        """Flows whose rate changes, with it. A new flow ages from *asked_ns* on, by default from now.
+
+        Raises ValueError for ends that cannot be.
+        """
     def finished(self, flow: int, now_ns: int) -> list[tuple[int, int]]: ...
     def expire(self, now_ns: int) -> list[tuple[int, int]]: ...
     def capacity(self, link: int, rate: int, now_ns: int) -> list[tuple[int, int]]: ...

@@ -53,6 +53,7 @@ macro_rules! scheduler {
                 Ok($name(Mutex::new(<$kind>::new(fabric_of(groups, capacities)?, parameters))))
             }
 
+            #[pyo3(signature = (flow, source, destination, size, now_ns, asked_ns = i64::MAX))]
             fn request(
                 &self,
                 flow: u64,
@@ -60,8 +61,10 @@ macro_rules! scheduler {
                 destination: usize,
                 size: u64,
                 now_ns: i64,
+                asked_ns: i64,
             ) -> PyResult<Vec<Decision>> {
-                held(&self.0).request(flow, source, destination, size, now_ns.into()).map_err(raised)
+                let (now, asked) = (now_ns.into(), asked_ns.into());
+                held(&self.0).request(flow, source, destination, size, now, asked).map_err(raised)
             }
 
             fn finished(&self, flow: u64, now_ns: i64) -> Vec<Decision> {

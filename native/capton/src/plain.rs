@@ -38,6 +38,7 @@ impl Plain {
         destination: usize,
         bytes: u64,
         now: i128,
+        asked: i128,
     ) -> Result<Vec<Decision>, Error> {
         let path = self.fabric.path(source, destination)?;
         self.advance(now);
@@ -51,7 +52,8 @@ impl Plain {
         } else {
             let turn = self.turn;
             self.turn += 1;
-            self.flows.push(Flow { id, path, remaining, rate: 0, turn, requested: self.now, end: None });
+            let requested = asked.min(self.now);
+            self.flows.push(Flow { id, path, remaining, rate: 0, turn, requested, end: None });
         }
         Ok(self.decide())
     }

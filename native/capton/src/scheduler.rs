@@ -113,7 +113,7 @@ impl Scheduler {
         scheduler
     }
 
-    /// A flow has so many bytes to send; one that is known already has so many left.
+    /// A flow has so many bytes to send; one that is known already has so many left. It ages from `asked` on.
     pub fn request(
         &mut self,
         id: u64,
@@ -121,6 +121,7 @@ impl Scheduler {
         destination: usize,
         bytes: u64,
         now: i128,
+        asked: i128,
     ) -> Result<Vec<Decision>, Error> {
         let path = self.fabric.path(source, destination)?;
         let known = self.index.get(&id).copied();
@@ -136,7 +137,7 @@ impl Scheduler {
                 self.flows[slot as usize].remaining = remaining;
                 slot
             }
-            None => self.keep(id, path, remaining),
+            None => self.keep(id, path, remaining, asked.min(self.now)),
         };
         self.enlist(slot);
         self.look_at(slot);
@@ -181,6 +182,11 @@ impl Scheduler {
             let flow = &mut self.flows[slot as usize];
             flow.line = self.fabric.line(&flow.path);
             flow.least = least_rate(flow.line, self.parameters.least_share);
+            if 0 < flow.rate && flow.rate < flow.line {
+                self.partial.insert(slot); // its line rate may have grown while its grant stays
+            } else {
+                self.partial.remove(&slot);
+            }
             self.look_at(slot);
         }
         self.mend();
@@ -238,7 +244,7 @@ impl Scheduler {
         self.repair.clear();
     }
 
-    fn keep(&mut self, id: u64, path: Path, remaining: i128) -> u32 {
+    fn keep(&mut self, id: u64, path: Path, remaining: i128, asked: i128) -> u32 {
         let line = self.fabric.line(&path);
         let flow = Flow {
             id,
@@ -248,7 +254,7 @@ impl Scheduler {
             rate: 0,
             remaining,
             since: self.now,
-            age: i128::from(self.parameters.ageing) * 8 * self.now,
+            age: i128::from(self.parameters.ageing) * 8 * asked,
             turn: self.turn,
             end: 0,
             event: self.event,

@@ -250,6 +250,20 @@ def test_a_switch_that_was_away_when_its_fault_ended_gets_its_ports_back(
             assert switch.raised == []
 
 
+def test_a_port_that_is_gone_leaves_the_others_to_their_fault(tmp_path: Path) -> None:
+    """Of three ports that were down, the switch has come back without the first."""
+    fault = Fault(1, "switch-down", "l1", 0.0, (PortRef(1, 9), PortRef(1, 1), PortRef(1, 2)))
+    (tmp_path / "faults.json").write_text(json.dumps([asdict(fault)]))
+    with api_world(tmp_path) as world:
+        world.ask("DELETE", "/faults/1")
+        with contextlib.closing(Raised(world.running.shell.port)) as switch:
+            eventually(lambda: switch.raised == [1, 2], "the ports that are there")
+            with pytest.raises(KeyError, match="port 9 of switch 0x1"):
+                world.running.set_ports((PortRef(1, 9), PortRef(1, 2)), True)
+            eventually(lambda: switch.raised == [1, 2, 2], "the port after it")
+            assert "faults" not in world.running.shell.counters()
+
+
 @pytest.mark.parametrize("text", ["", "[]x", '[{"id": 1}]', '[{"id": 1, "ports": 5}]', '{"a": 1}'])
 def test_a_file_that_cannot_be_read_is_no_reason_not_to_start(
     tmp_path: Path, ports: Ports, text: str

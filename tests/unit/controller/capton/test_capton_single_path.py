@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.capton.admission import AdmissionControl
+from controller.capton.admission import AdmissionControl, FlowScheduler
 from controller.capton.fabric import HostPlace, Rates, VirtualFabric
 from controller.capton.scheduler import Parameters, Scheduler
 from controller.capton.single_path import Pair, SinglePath, SinglePathScheduler
@@ -100,13 +100,14 @@ def crossed(hosts: int) -> tuple[tuple[HostPlace, ...], dict[Pair, tuple[SingleP
         max_size=16,
     ),
     st.sampled_from((1.0, 0.25)),
+    st.sampled_from((0, 2000)),
 )
 def test_a_host_that_joins_changes_nothing_for_flows_that_are_granted(
-    flows: list[tuple[int, int, bool, int, int]], least_share: float
+    flows: list[tuple[int, int, bool, int, int]], least_share: float, ageing: int
 ) -> None:
     places, paths = crossed(4)
     addresses = {f"10.0.{place.name[1]}.{place.name[2]}": place.name for place in places}
-    parameters = Parameters(least_share, finish_timeout_s=60.0)
+    parameters = Parameters(least_share, ageing, finish_timeout_s=60.0)
     control = AdmissionControl(SinglePathScheduler(places, paths, parameters), addresses)
     now = 0.0
     for number, (sender, receiver, back, size, pause) in enumerate(flows):
@@ -121,3 +122,26 @@ def test_a_host_that_joins_changes_nothing_for_flows_that_are_granted(
     assert [
         (flow.active.flow, flow.active.rate_bps, flow.active.stamp) for flow in control.standing(now)
     ] == [(flow.flow, flow.rate_bps, flow.stamp) for flow in before]
+
+
+@pytest.mark.parametrize("kind", ["single path", "all paths"])
+def test_flows_keep_their_age_under_another_scheduler(kind: str) -> None:
+    hosts = tuple(HostPlace(f"h{number}", Rates(RATE, RATE), ("l1",)) for number in range(3))
+    parameters = Parameters(ageing_bytes_per_s=1000)
+
+    def scheduler() -> FlowScheduler:
+        if kind == "single path":
+            return SinglePathScheduler(hosts, {}, parameters)
+        return Scheduler(VirtualFabric(hosts, {"l1": Rates(RATE, RATE)}), parameters)
+
+    addresses = {f"10.0.0.{number}": f"h{number}" for number in range(3)}
+    control = AdmissionControl(scheduler(), addresses)
+    control.receive("h0", Request(1, 1, "10.0.0.2", 10_000), 0.0)
+    control.receive("h1", Request(1, 2, "10.0.0.2", 3000), 10.0)  # fewer than the first has left, but younger
+    rates = [flow.active.rate_bps for flow in control.standing(10.0)]
+    assert rates == [RATE, 0]
+    assert control.replace(scheduler(), addresses, 10.0) == []
+    assert [(flow.active.source, flow.active.rate_bps) for flow in control.standing(10.0)] == [
+        ("h0", RATE),
+        ("h1", 0),
+    ]

@@ -19,7 +19,10 @@ from typing import Final
 ESTABLISHED: Final = 0x01
 LISTEN: Final = 0x0A
 WATCH_SECONDS: Final = 0.3
-"""To read the table takes the kernel 1 to 2 ms of CPU: its hash table is large however few connections there are."""
+"""While a switch is missing."""
+SETTLED_SECONDS: Final = 1.0
+"""While all switches are connected: to read the table takes the kernel 1 to 4 ms of CPU, for its hash table is large
+however few connections there are. A controller that is started again takes longer than this until it listens."""
 PATIENCE_SECONDS: Final = 0.25
 """A switch that dials by itself has a connection by then."""
 AGAIN_SECONDS: Final = 1.5
@@ -33,6 +36,11 @@ class RedialPolicy:
         self._addresses = dict(addresses)
         self._missing_since: dict[str, float] = {}
         self._dialled: dict[str, float] = {}
+
+    def watch_s(self, listening: bool, callers: Iterable[str]) -> float:
+        """Return after how many seconds to look again."""
+        settled = listening and set(self._addresses.values()) <= set(callers)
+        return SETTLED_SECONDS if settled else WATCH_SECONDS
 
     def is_connected(self, name: str, callers: Iterable[str]) -> bool:
         """Return whether a switch is among the addresses that are connected."""
@@ -104,8 +112,11 @@ class Redialer:
             self._thread.join()
 
     def _watch(self) -> None:
-        while not self._stopped.wait(WATCH_SECONDS):
-            for switch in self._policy.observe(monotonic(), *self._read()):
+        pause_s = WATCH_SECONDS
+        while not self._stopped.wait(pause_s):
+            listening, callers = self._read()
+            pause_s = self._policy.watch_s(listening, callers)
+            for switch in self._policy.observe(monotonic(), listening, callers):
                 if self._stopped.is_set():
                     return
                 # the one before took its time on a busy machine, and to dial ends a connection that is there

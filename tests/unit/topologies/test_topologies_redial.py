@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import eventually
-from topologies.redial import AGAIN_SECONDS, PATIENCE_SECONDS, Redialer, RedialPolicy, read_table
+from topologies.redial import (
+    AGAIN_SECONDS,
+    PATIENCE_SECONDS,
+    SETTLED_SECONDS,
+    WATCH_SECONDS,
+    Redialer,
+    RedialPolicy,
+    read_table,
+)
 
 SWITCHES = {"l1": "198.18.0.10", "s1": "198.18.0.11"}
 
@@ -63,6 +71,21 @@ def test_patience_starts_anew_when_a_connection_ends() -> None:
         assert policy.observe(tick / 10, True, ["198.18.0.10"]) == []
     assert policy.observe(10.0, True, []) == []
     assert policy.observe(10.0 + PATIENCE_SECONDS, True, []) == ["l1"]
+
+
+@pytest.mark.parametrize(
+    ("listening", "callers", "pause_s"),
+    [
+        (True, ["198.18.0.11", "198.18.0.10", "198.18.0.99"], SETTLED_SECONDS),
+        (True, ["198.18.0.10", "198.18.0.99"], WATCH_SECONDS),
+        (False, [], WATCH_SECONDS),
+        (False, ["198.18.0.10", "198.18.0.11"], WATCH_SECONDS),  # it ended a moment ago
+    ],
+)
+def test_the_table_is_read_less_often_while_all_are_connected(
+    listening: bool, callers: list[str], pause_s: float
+) -> None:
+    assert RedialPolicy(SWITCHES).watch_s(listening, callers) == pause_s
 
 
 def test_a_switch_that_connects_while_another_dials_is_left_alone() -> None:

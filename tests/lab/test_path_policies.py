@@ -156,6 +156,8 @@ def test_tr_keeps_order_on_equal_paths_and_where_one_is_3_5_times_slower() -> No
         reorders_little(running)
         for link in ("l1-s1", "l2-s1"):
             running.lab.set_link(link, rate_mbps=rate)
+        # For 256 packet times of the slowest link TR takes a path's newest delay to last (`FULL_PACKET_TIMES`).
+        time.sleep(256 * 1500 * 8 / (slow["rate_mbps"] * 1e6))
         reorders_little(running)
 
 

@@ -24,16 +24,21 @@ _CDF: Final = (0.0, 0.15, 0.2, 0.3, 0.4, 0.53, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)
 
 
 def common_trace() -> Trace:
-    """Return the 10,000 flows: gaps, sizes, sources and destinations are drawn in this order from one generator."""
+    """Return the 10,000 flows."""
+    return web_search(FLOWS)
+
+
+def web_search(flows: int) -> Trace:
+    """Return so many flows of its kind. One generator draws, in order: gaps, sizes, sources, destinations."""
     random = np.random.default_rng(SEED)
-    gaps = random.exponential(1.0, FLOWS)
-    uniforms = random.random(FLOWS)
-    sources = random.integers(0, HOSTS, FLOWS)
-    destinations = random.integers(0, HOSTS - 1, FLOWS)
+    gaps = random.exponential(1.0, flows)
+    uniforms = random.random(flows)
+    sources = random.integers(0, HOSTS, flows)
+    destinations = random.integers(0, HOSTS - 1, flows)
     destinations += destinations >= sources
     starts = np.rint(np.cumsum(gaps / _flows_per_s()) * 1e9).astype(np.int64)
     packets = np.rint(np.interp(uniforms, _CDF, _PACKETS)).astype(np.int64)
-    return Trace(starts, sources, destinations, packets * _PAYLOAD, np.zeros(FLOWS, dtype=np.int64))
+    return Trace(starts, sources, destinations, packets * _PAYLOAD, np.zeros(flows, dtype=np.int64))
 
 
 def as_csv(trace: Trace) -> str:

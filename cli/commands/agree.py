@@ -42,11 +42,6 @@ from topologies.cores import own_cores
 @repeats_option
 @schemes_option
 @click.option(
-    "--within",
-    type=click.FloatRange(0.0, 1.0),
-    help="Share of the lab's figure. Default: the spec's simulation.agree_within, 0.15 where it has none.",
-)
-@click.option(
     "--shapers",
     "shaped",
     is_flag=True,
@@ -60,15 +55,14 @@ def agree_command(
     kept: Path | None,
     repeats: int | None,
     schemes: tuple[str, ...],
-    within: float | None,
     shaped: bool,
     directory: Path,
     json_file: str | None,
 ) -> None:
     """Run SPEC in the lab and in simulation, and compare them measure by measure.
 
-    Two figures agree if they differ by no more than the spec's tolerance, or if their 95 % intervals overlap. Ends with
-    exit code 1 if any do not.
+    Two figures agree if they differ by no more than the spec's simulation.agree_within (default: 0.15 of the lab's), or
+    if their 95 % intervals overlap. Ends with exit code 1 if any do not.
     """
     if (spec is None) == (kept is None):
         raise click.UsageError("give SPEC or --result DIRECTORY")
@@ -87,8 +81,7 @@ def agree_command(
                 status.update(step_line(step, datetime.now()))
 
             simulated, _ = simulate_document(asked, show, cores=own_cores().workers(), shaped=shaped)
-        tolerance = asked.simulation.agree_within if within is None else within
-        compared = list(agreements(lab, simulated, tolerance))
+        compared = list(agreements(lab, simulated, asked.simulation.agree_within))
     except SettingsError as error:
         fail(str(error))
     if json_file:

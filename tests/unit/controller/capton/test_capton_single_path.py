@@ -119,9 +119,13 @@ def test_a_host_that_joins_changes_nothing_for_flows_that_are_granted(
     before = [flow.active for flow in control.standing(now)]
     more, paths = crossed(5)
     assert control.replace(SinglePathScheduler(more, paths, parameters), addresses, now) == []
-    assert [
-        (flow.active.flow, flow.active.rate_bps, flow.active.stamp) for flow in control.standing(now)
-    ] == [(flow.flow, flow.rate_bps, flow.stamp) for flow in before]
+    after = [flow.active for flow in control.standing(now)]
+    if ageing:  # what is left is taken over in whole bytes, so two flows that are level may change places
+        after.sort()
+        before.sort()
+    assert [(flow.flow, flow.rate_bps, flow.stamp) for flow in after] == [
+        (flow.flow, flow.rate_bps, flow.stamp) for flow in before
+    ]
 
 
 @pytest.mark.parametrize("kind", ["single path", "all paths"])

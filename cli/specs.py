@@ -16,15 +16,18 @@ from experiments.spec import check as checking
 from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
 from experiments.spec.sweep import SweepError, only
 from plain.text_file import read_text
-from plain.yaml_source import Problem, read
+from plain.yaml_source import Problem, Source, path_of, read
 from simulation.no_lab import no_lab
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedSpec:
+    """A spec that was read from a file: as commands use it, and as its file has it."""
+
     spec: Spec
     text: str
     path: Path
+    source: Source
 
 
 def find_spec(name: str) -> Path:
@@ -60,7 +63,7 @@ def load_spec(name: str, schemes: tuple[str, ...] = (), *, lab: bool = False) ->
     if schemes:
         choices = tuple(SchemeChoice(name, load_scheme(name).name) for name in schemes)
         spec = replace(spec, schemes=choices, baseline=choices[0].label)
-    return LoadedSpec(spec, text, path)
+    return LoadedSpec(spec, text, path, source)
 
 
 def load_lab_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
@@ -69,6 +72,19 @@ def load_lab_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
     if (problem := no_lab(loaded.spec)) is not None:
         fail(f"{name}: {problem}")
     return loaded
+
+
+def simulation_problems(loaded: LoadedSpec) -> list[Problem]:
+    """Return the first thing in a spec that a simulation would refuse, at any point, or nothing."""
+    from simulation.first_problem import first_problem  # with the simulator, which most commands do without
+
+    spec = with_all_schemes(spec_from_dict(loaded.source.data), loader.scheme_names())
+    error = first_problem(spec)
+    if error is None:
+        return []
+    field = path_of(error.where)
+    of_sweep = bool(spec.sweep) and field not in loaded.source.values
+    return [Problem(*loaded.source.place(("sweep",) if of_sweep else field), "", str(error), str(loaded.path))]
 
 
 def need_path_policy(spec: Spec, file: Path | None) -> None:

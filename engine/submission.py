@@ -131,14 +131,11 @@ def read_submission(request: SubmissionBody) -> Submission:
 
 def _need_simulated(spec: Spec, where: str) -> None:
     """Raise SubmissionError for what a simulation cannot do, at any point."""
-    from simulation.batch import prepare
-    from simulation.fabrics import SettingsError
+    from simulation.first_problem import first_problem
 
-    try:
-        for point in points(spec):
-            prepare(point.spec, words(spec.sweep, point.at))
-    except SettingsError as error:
-        raise SubmissionError([Wrong(where, str(error))]) from None
+    error = first_problem(spec, asked_for_own_paths=False)
+    if error is not None:
+        raise SubmissionError([Wrong(where, str(error))])
 
 
 def preset_submission(name: str) -> Submission:

@@ -15,9 +15,10 @@ from simulation.own_paths import NEEDED, MakePathPolicy, asks_for_own_paths
 from simulation.packet_trace import Recorder
 from simulation.scheme_hosts import SimulatedHosts, check_marks, hosts_under
 from simulation.spec_fabric import simulated_fabric
-from simulation.spec_run import Setting, simulate_run
+from simulation.spec_marks import mark_from
+from simulation.spec_run import Setting, simulate_run, try_out
 from simulation.spec_scheme import SimulatedScheme, simulated_scheme
-from simulation.spec_transport import mark_from, transport_of
+from simulation.spec_transport import transport_of
 from simulation.tcp import Tcp
 from workloads.plan import Plan
 
@@ -88,7 +89,7 @@ def prepare(
     shaped: links are shapers, as the lab's are.
 
     Raises:
-        SettingsError: the first thing in it that a simulation cannot do, with the point of the sweep.
+        SettingsError: the first thing in it that a simulation cannot do, with the point of the sweep; where: its field.
     """
     try:
         setting = Setting(spec, simulated_fabric(spec.fabric, shaped), own_paths)
@@ -99,9 +100,13 @@ def prepare(
                 raise SettingsError(f"scheme {choice.label}: {NEEDED}")
         hosts = [hosts_under(spec, scheme) for _, scheme in schemes]
         check_marks(spec, hosts)
+        for choice, scheme in schemes:
+            try_out(setting, choice, scheme)
         return Case(setting, schemes, point, tcp, mark_from(spec, tcp), hosts)
     except SettingsError as error:
-        raise SettingsError(f"{point}: {error}" if point else str(error)) from None
+        raised = SettingsError(f"{point}: {error}" if point else str(error))
+        raised.where = error.where
+        raise raised from None
 
 
 def simulate(

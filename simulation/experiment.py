@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from experiments.results.document import Run, new_directory, own_versions, result_document, write_result
 from experiments.results.statistics import EmptyError
@@ -23,7 +23,11 @@ from simulation.own_paths import MakePathPolicy
 from simulation.packet_trace import Recorder
 from simulation.scheme_hosts import SimulatedHosts
 from simulation.spec_fabric import SWITCH_PS
+from simulation.spec_marks import small_rooms
 from simulation.spec_run import payload_bytes
+
+_MOST_NAMES: Final = 6
+"""Of links, in a notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +193,19 @@ def _settings(case: Case) -> dict[str, Any]:
     }
 
 
+def _unmarked(case: Case) -> str:
+    """Return a sentence about the links whose ports are too small to mark, or nothing."""
+    names = {
+        name: None for _, scheme in case.schemes for name in small_rooms(case.spec, scheme, case.mark_from)
+    }
+    if not names:
+        return ""
+    shown = [*names][:_MOST_NAMES]
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    verbs = ("holds", "marks") if len(names) == 1 else ("hold", "mark")
+    return f" {', '.join(shown)}{more} {verbs[0]} fewer and {verbs[1]} none."
+
+
 def _of_schemes(case: Case) -> Iterator[tuple[SchemeChoice, SimulatedHosts]]:
     """Yield the schemes that have hosts of their own."""
     for (choice, scheme), hosts in zip(case.schemes, case.hosts, strict=True):
@@ -213,7 +230,9 @@ def _notices(case: Case) -> list[str]:
         )
     if case.mark_from:
         others = ", and drop there what cannot be marked" if case.spec.simulation.drop_unmarkable else ""
-        found.append(f"Ports mark packets (ECN) from {case.mark_from} waiting ones on{others}.")
+        found.append(
+            f"Ports mark packets (ECN) from {case.mark_from} waiting ones on{others}.{_unmarked(case)}"
+        )
     if (shared := case.spec.simulation.shared_buffer) is not None:
         found.append(
             f"Ports of a switch share {shared.bytes} B: a queue holds up to {shared.alpha:g} times what is free."

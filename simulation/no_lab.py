@@ -10,8 +10,9 @@ from experiments.spec.sweep import points
 
 def no_lab(spec: Spec) -> str | None:
     """Return the first thing in a spec that only a simulation can have, and what to do; None: a lab can run it."""
+    specs = [point.spec for point in points(spec)]
     return (
-        lab_problem(spec.simulation)
-        or flows_problem(max(point.spec.expected_flows() for point in points(spec)))
+        next((problem for each in specs if (problem := lab_problem(each.simulation)) is not None), None)
+        or flows_problem(max(each.expected_flows() for each in specs))
         or first_lab_problem(spec.schemes, spec.policy)
     )

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from controller.schemes.hosts import PFabric
-from experiments.spec.simulated import shared_buffer_problem
+from experiments.spec.simulated import buffer_problem
 from experiments.spec.spec import PACKET_BYTES, Spec
 from simulation.fabrics import SettingsError
 from simulation.settings import Buffer, PFabricHosts, Sharing
+from simulation.spec_marks import has_rooms, mark_from, need_marks
 from simulation.spec_scheme import SimulatedScheme
-from simulation.spec_transport import has_rooms, mark_from, marks_none, transport_of, transport_under
+from simulation.spec_transport import transport_of, transport_under
 from simulation.tcp import Tcp
 
 ByLink = Literal["none", "hosts", "all"]
@@ -57,8 +58,9 @@ def hosts_under(spec: Spec, scheme: SimulatedScheme) -> SimulatedHosts:
     if dctcp is not None:
         transport = replace(transport, control="dctcp", marks=True)
         asked = spec.simulation.mark_from_packets
-        marks = _marks(spec, scheme, dctcp.mark_from_packets if asked is None else asked)
-    return SimulatedHosts(transport, _buffer(spec, scheme, marks), _by_link(spec, scheme))
+        marks = dctcp.mark_from_packets if asked is None else asked
+    buffer = _buffer(spec, scheme, need_marks(spec, scheme, marks))
+    return SimulatedHosts(transport, buffer, _by_link(spec, scheme))
 
 
 def check_marks(spec: Spec, hosts: Sequence[SimulatedHosts]) -> None:
@@ -70,11 +72,15 @@ def check_marks(spec: Spec, hosts: Sequence[SimulatedHosts]) -> None:
     asked = spec.simulation
     if asked.drop_unmarkable and not any(setting.buffer.mark_from_packets for setting in hosts):
         raise SettingsError(
-            "simulation.drop_unmarkable: no port marks, so nothing would be dropped: give simulation.mark_from_packets"
+            "no port marks, so nothing would be dropped",
+            where="simulation.drop_unmarkable",
+            remedy="give simulation.mark_from_packets",
         )
     if asked.tcp.mark_acknowledgements and not any(_marks_data(setting.transport) for setting in hosts):
         raise SettingsError(
-            "simulation.tcp.mark_acknowledgements: no host's TCP reads marks: give congestion_control: dctcp"
+            "no host's TCP reads marks",
+            where="simulation.tcp.mark_acknowledgements",
+            remedy="give congestion_control: dctcp",
         )
 
 
@@ -84,9 +90,9 @@ def _marks_data(transport: Tcp | PFabricHosts) -> bool:
 
 def _buffer(spec: Spec, scheme: SimulatedScheme, marks: int) -> Buffer:
     asked = spec.simulation
-    wrong = shared_buffer_problem(asked, spec.fabric.mtu)
+    wrong = buffer_problem(asked, spec.fabric.mtu)
     if wrong is not None:
-        raise SettingsError(f"simulation.{wrong[0]}: {wrong[1]}")
+        raise SettingsError(wrong[1], where=f"simulation.{wrong[0]}")
     limit_bytes = None if scheme.room else asked.buffer_bytes
     limit_packets = None if limit_bytes else scheme.room
     if has_rooms(spec) and limit_packets is None:
@@ -107,16 +113,6 @@ def _by_link(spec: Spec, scheme: SimulatedScheme) -> ByLink:
     if scheme.room or spec.simulation.buffer_bytes:
         return "none"
     return "all" if spec.simulation.shared_buffer is None else "hosts"
-
-
-def _marks(spec: Spec, scheme: SimulatedScheme, number: int) -> int:
-    if marks_none(spec, number):
-        raise SettingsError(
-            f"scheme {scheme.scheme.name}: ports mark from {number} packets on, but links hold "
-            f"{spec.fabric.link.buffer_packets}, so none would be marked: override dctcp.mark_from_packets by fewer, "
-            "or give a larger fabric.link.buffer_packets"
-        )
-    return number
 
 
 def _pfabric(spec: Spec, scheme: SimulatedScheme, asked: PFabric) -> PFabricHosts:

@@ -38,13 +38,21 @@ def simulated_fabric(fabric: FabricSpec, shaped: bool = False) -> SimulatedFabri
     take time, instead of wires.
 
     Raises:
-        SettingsError: what it has none of: links without a rate, a fat tree with another number of hosts.
+        SettingsError: what it has none of: links without a rate, a fat tree with another number of hosts, a host whose
+            only link is down.
     """
     if fabric.topology == "fat-tree" and fabric.hosts_on_leaf != fabric.k // 2:
         raise SettingsError(
             f"a simulated fat tree of k = {fabric.k} has {fabric.k // 2} hosts on each leaf",
             where="fabric.hosts_per_leaf",
             remedy="leave it out",
+        )
+    cut_off = next((name for name in fabric.down if name.startswith("h")), None)
+    if cut_off is not None:
+        raise SettingsError(
+            f"{cut_off} is a host's only link, which a simulation cannot take down",
+            where="fabric.down",
+            remedy=f"leave it out, or make the link slow: fabric.overrides.{cut_off}.rate_mbps",
         )
     leaf_spine = fabric.topology == "leaf-spine"
     plain: dict[str, Any] = {
@@ -60,13 +68,14 @@ def simulated_fabric(fabric: FabricSpec, shaped: bool = False) -> SimulatedFabri
     bursts: list[tuple[int, int]] = []
     rooms: list[tuple[int, int]] = []
     numbers = _link_numbers(fabric, plain)
+    common_bps = (plain["fabric_bps"], plain["host_bps"])
     for name, pair in numbers.items():
         common = fabric.access if name.startswith("h") else fabric.link
         link = fabric.overrides.get(name, common)
-        rate = 0 if name in fabric.down else _bps(name, link)
+        rate = 0 if name in fabric.down else _bps(f"overrides.{name}", link)
         for number in pair:
             delay_ps = round(link.delay_ms * _PS_PER_MS) + (SWITCH_PS if shaped else 0)
-            if rate != _bps(name, common) or delay_ps:
+            if rate != common_bps[common is fabric.access] or delay_ps:
                 changes.append((number, rate, delay_ps))
             rooms.append((number, link.buffer_packets))
             if shaped and link.rate_mbps is not None:
@@ -82,7 +91,14 @@ def _bps(name: str, link: Link) -> int:
             where=f"fabric.{name}.rate_mbps",
             remedy="give one in Mbit/s (null is the lab's: unshaped)",
         )
-    return round(link.rate_mbps * _BITS_PER_MBIT)
+    rate = round(link.rate_mbps * _BITS_PER_MBIT)
+    if not rate:
+        raise SettingsError(
+            f"{link.rate_mbps:g} Mbit/s are less than 1 bit/s",
+            where=f"fabric.{name}.rate_mbps",
+            remedy="give more, or name the link in fabric.down",
+        )
+    return rate
 
 
 def _link_numbers(fabric: FabricSpec, plain: Mapping[str, Any]) -> dict[str, tuple[int, int]]:

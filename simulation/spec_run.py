@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -21,8 +22,9 @@ from simulation.packet_trace import Recorded, Recorder
 from simulation.scheme_hosts import ByLink, hosts_under
 from simulation.spec_fabric import SimulatedFabric
 from simulation.spec_scheme import SimulatedScheme
+from workloads.description import FIRST_SOURCE_PORT, SOURCE_PORTS
 from workloads.flow_header import SINK_PORT
-from workloads.plan import Plan
+from workloads.plan import Plan, PlannedFlow
 
 if TYPE_CHECKING:
     from simulation.learning import Learning
@@ -141,7 +143,12 @@ def _copies(plan: Plan, scheme: SimulatedScheme) -> dict[int, int]:
         return {}
     short = [row for row, flow in enumerate(plan.flows) if flow.traffic_class == "short"]
     if any(plan.flows[row].copy_port is None for row in short):
-        raise SettingsError("the run has too many flows to replicate them: use more repeats instead")
+        raise SettingsError(
+            f"scheme {scheme.scheme.name}: {len(plan.flows)} flows are too many to replicate them, since each flow and "
+            f"each copy has a source port of its own, of {SOURCE_PORTS}",
+            where="workload.flows",
+            remedy="have fewer, and more repeats",
+        )
     return {row: len(plan.flows) + place for place, row in enumerate(short)}
 
 
@@ -239,6 +246,29 @@ def new_simulation(
         scheme=asked,
         rooms=_rooms(setting, hosts.by_link),
     )
+
+
+def try_out(setting: Setting, choice: SchemeChoice, scheme: SimulatedScheme) -> None:
+    """Make a run of a single flow under a scheme, without running it, so that what no run can have is found at once.
+
+    Raises:
+        SettingsError: what that is.
+    """
+    spec, places = setting.spec, setting.spec.fabric.hosts()
+    if scheme.scheme.replication is not None and 2 * spec.expected_flows() > SOURCE_PORTS:
+        _copies(spec.plan(0), scheme)
+    first, last = places[0].name, places[-1].name
+    flow = PlannedFlow(0, first, last, FIRST_SOURCE_PORT, 0.0, 1, "short", FIRST_SOURCE_PORT + 1)
+    try:
+        new_simulation(setting, scheme, 0, Plan((flow,), (0.0, 0.0), 1.0, 1.0))
+        new_controller(spec, scheme)
+    except (ValueError, OverflowError, TypeError) as error:
+        cut_off = str(error).startswith("no path is left")
+        named = re.sub(r"host (\d+)", lambda found: places[int(found[1])].name, str(error))
+        too_large = f" ({error.__cause__})" if isinstance(error.__cause__, OverflowError) else ""
+        raise SettingsError(
+            f"scheme {choice.label}: {named}{too_large}", where="fabric.down" if cut_off else ""
+        ) from None
 
 
 def _own_paths(setting: Setting, scheme: SimulatedScheme, repeat: int) -> list[Any] | None:

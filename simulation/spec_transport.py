@@ -1,4 +1,4 @@
-"""Hosts' TCP and ports' marks as a spec has them: a profile, its congestion control, and single settings."""
+"""Hosts' TCP as a spec has it: a profile, its congestion control, and single settings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from protocol.admission import AdmissionPolicy
 from simulation.fabrics import SettingsError
 from simulation.tcp import PROFILES, Control, Tcp
 
-MARK_FROM_PACKETS: Final = 65
-"""What DCTCP's authors advise at 10 Gbit/s (SIGCOMM 2010, section 3.5)."""
 _OF_LAB: Final[Mapping[str, Control]] = {"cubic": "cubic", "reno": "newreno"}
 _PLAIN: Final = {
     "initial_window": "initial_window",
@@ -43,13 +41,26 @@ def transport_of(spec: Spec) -> Tcp:
     tcp = replace(profile, control=control, marks=control == "dctcp", **_settings(asked.tcp))
     if tcp.rack and not tcp.sack:
         raise SettingsError(
-            "simulation.tcp.rack: needs sack, which says what has arrived: give rack: false, too"
+            "needs sack, which says what has arrived",
+            where="simulation.tcp.rack",
+            remedy="give rack: false, too, or sack: true",
         )
     if tcp.least_timeout_us > tcp.largest_timeout_us or tcp.initial_timeout_us > tcp.largest_timeout_us:
-        raise SettingsError(f"simulation.tcp: time-outs are at most {tcp.largest_timeout_us / 1e6:g} s")
+        raise SettingsError(
+            f"time-outs are at most {tcp.largest_timeout_us / 1e6:g} s", where="simulation.tcp"
+        )
     if tcp.initial_window > tcp.largest_window:
         raise SettingsError(
-            f"simulation.tcp.initial_window: {tcp.initial_window} is above the largest window ({tcp.largest_window})"
+            f"{tcp.initial_window} is above the largest window ({tcp.largest_window} packets)",
+            where="simulation.tcp.initial_window",
+            remedy="give less, or a larger simulation.tcp.largest_window",
+        )
+    if tcp.delayed_packets > 1 and tcp.delayed_us == 0:
+        raise SettingsError(
+            f"acknowledgements wait for {tcp.delayed_packets} packets, so they need a time after which they wait no "
+            "longer",
+            where="simulation.tcp.delayed_ack_ms",
+            remedy="give one above 0 ms, or delayed_ack_packets: 1",
         )
     return tcp
 
@@ -60,32 +71,6 @@ def transport_under(tcp: Tcp, spec: Spec, admission: AdmissionPolicy | None) -> 
     if admission is None or spec.simulation.tcp.initial_window is not None:
         return tcp
     return replace(tcp, initial_window=admission.initial_window_packets)
-
-
-def mark_from(spec: Spec, tcp: Tcp) -> int:
-    """Return the number of waiting packets from which ports mark; 0: never.
-
-    Raises:
-        SettingsError: no port's buffer holds so many.
-    """
-    asked = spec.simulation.mark_from_packets
-    number = (MARK_FROM_PACKETS if tcp.marks else 0) if asked is None else asked
-    if marks_none(spec, number):
-        raise SettingsError(
-            f"simulation.mark_from_packets: {number}, but links hold {spec.fabric.link.buffer_packets} packets, "
-            "so none would be marked: give fewer, or a larger fabric.link.buffer_packets"
-        )
-    return number
-
-
-def marks_none(spec: Spec, number: int) -> bool:
-    """Return whether no port's buffer ever holds the *number* of packets from which it marks."""
-    return has_rooms(spec) and number > spec.fabric.link.buffer_packets
-
-
-def has_rooms(spec: Spec) -> bool:
-    """Return whether switches' ports have the room in packets that their links say."""
-    return spec.simulation.buffer_bytes is None and spec.simulation.shared_buffer is None
 
 
 def _of_lab(spec: Spec) -> Control:

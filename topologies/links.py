@@ -45,15 +45,18 @@ class Link:
     """One link, the same in both directions."""
 
     rate_mbps: Annotated[
-        Annotated[float, Meta(gt=0)] | None,
+        Annotated[float, Meta(gt=0, le=10**7)] | None,
         Meta(description="Mbit/s (10^6 bit) on layer 2; null: unshaped"),
     ] = None
     buffer_packets: Annotated[
-        int, Meta(ge=1, description="packets that the port's queue holds before it drops the newest")
+        int,
+        Meta(
+            ge=1, le=1_000_000, description="packets that the port's queue holds before it drops the newest"
+        ),
     ] = 256
-    delay_ms: Annotated[float, Meta(ge=0, description="one-way delay in ms, where the kernel has netem")] = (
-        0.0
-    )
+    delay_ms: Annotated[
+        float, Meta(ge=0, le=10**6, description="one-way delay in ms, where the kernel has netem")
+    ] = 0.0
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], base: Link | None = None) -> Link:

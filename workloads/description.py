@@ -27,11 +27,12 @@ HEADER_BYTES: Final = 16
 
 FIRST_SOURCE_PORT: Final = 10_000
 LAST_SOURCE_PORT: Final = 32_000
+SOURCE_PORTS: Final = LAST_SOURCE_PORT - FIRST_SOURCE_PORT + 1
+"""That are planned: below those that kernels give out by themselves (32768 on)."""
 MOST_LAB_FLOWS: Final = LAST_SOURCE_PORT // 2
 """Of one run on switches, where each flow and each copy has a source port of its own."""
 MOST_FLOWS: Final = 1_000_000
 """Of one simulated run."""
-"""Planned source ports lie below what kernels give out by themselves (32768 on)."""
 PORT_CHANGE: Final = 100
 Label = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9._-]{0,30}$")]
 Positive = Annotated[float, Meta(gt=0)]

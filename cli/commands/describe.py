@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from typing import Final
 
 import click
 
 from cli.console import json_option, results, write_json
 from cli.sizing import duration, expected
-from cli.specs import load_spec
+from cli.specs import load_spec, print_problems, simulation_problems
 from controller.schemes.loader import all_schemes
 from controller.schemes.scheme import Admission, ClassScheme, Coding, Priority, Queues, Replication, Scheme
+from experiments.spec.simulated import Simulation
 from simulation.no_lab import no_lab
 
 _PLAIN: Final = {"spray": "spray", "hash": "flow-hash"}
@@ -135,14 +137,21 @@ def _path(scheme_class: ClassScheme) -> str:
 def check_command(spec: str) -> None:
     """Report every problem of SPEC (a file, or a preset's name) with its line number; exit code 1 if there is any.
 
-    Without problems, print how long it will run.
+    A spec with settings for simulations, or that no lab can run, is checked for ./capstan simulate, too. Without
+    problems, print how long it will run.
     """
     loaded = load_spec(spec, lab=True)
+    problem = no_lab(loaded.spec)
+    if problem is not None or loaded.spec.simulation != Simulation():
+        wrong = simulation_problems(loaded)
+        if wrong:
+            print_problems(str(loaded.path), wrong)
+            sys.exit(1)
     runs, seconds = expected(loaded.spec)
     results.print(
         f"{loaded.path}: nothing wrong; {runs} run{'' if runs == 1 else 's'}, about {duration(seconds)}",
         markup=False,
         soft_wrap=True,
     )
-    if (problem := no_lab(loaded.spec)) is not None:
+    if problem is not None:
         results.print(problem, markup=False, soft_wrap=True)

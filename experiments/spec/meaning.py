@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.spec.simulated import Simulation, shared_buffer_problem
+from experiments.spec.simulated import Simulation, buffer_problem
 from experiments.spec.spec import (
     ALL_SCHEMES,
     is_scheme_file,
@@ -191,6 +191,12 @@ class Meaning:
                 "needs a rate_mbps: timers are given in packet times of the slowest link between switches",
             )
             return None
+        cut_off = next(iter(_cut_off(fabric)), None)
+        if cut_off is not None:
+            self._say(
+                ("fabric", "down"), f"has all links of {cut_off} to other switches: leave one of them out"
+            )
+            return None
         return fabric
 
     def _workload(self) -> Workload | None:
@@ -234,7 +240,7 @@ class Meaning:
         if not self._fits("simulation"):
             return
         simulation = build(Simulation, self._data["simulation"] or {}, "simulation")
-        wrong = shared_buffer_problem(simulation, fabric.mtu)
+        wrong = buffer_problem(simulation, fabric.mtu)
         if wrong is not None:
             field, text = wrong
             self._say(("simulation", *field.split(".")), text)
@@ -304,3 +310,12 @@ class Meaning:
         yield "flows", workload.flows.pattern
         if workload.long_flows is not None:
             yield "long_flows", workload.long_flows.pattern
+
+
+def _cut_off(fabric: FabricSpec) -> Iterator[str]:
+    """Yield the leaves (edge switches) all of whose links to other switches are down."""
+    ups: dict[str, list[bool]] = {}
+    for name in fabric.link_names() if fabric.down else ():
+        if name[0] in "le":
+            ups.setdefault(name.partition("-")[0], []).append(name not in fabric.down)
+    yield from (leaf for leaf, up in ups.items() if not any(up))

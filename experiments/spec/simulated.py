@@ -8,32 +8,38 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
-from workloads.description import MOST_LAB_FLOWS, FromOne, NotNegative, Positive
+from workloads.description import MOST_LAB_FLOWS
 
 SimulatedProfile = Literal["ns2", "linux", "datacenter"]
 SimulatedControl = Literal["newreno", "cubic", "dctcp"]
 WITHIN: Final = 0.15
+Packets = Annotated[int, Meta(ge=1, le=1_000_000)]
+BufferBytes = Annotated[int, Meta(ge=1, le=10**12)]
+TimeoutMs = Annotated[float, Meta(gt=0, le=60_000)]
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedTcp:
     """Single settings of hosts' TCP in place of the profile's; None: the profile's."""
 
-    initial_window: Annotated[FromOne | None, Meta(description="packets")] = None
-    largest_window: Annotated[FromOne | None, Meta(description="packets")] = None
-    initial_rto_ms: Annotated[Positive | None, Meta(description="first retransmission time-out, ms")] = None
-    min_rto_ms: Annotated[Positive | None, Meta(description="least retransmission time-out, ms")] = None
+    initial_window: Annotated[Packets | None, Meta(description="packets")] = None
+    largest_window: Annotated[Packets | None, Meta(description="packets")] = None
+    initial_rto_ms: Annotated[TimeoutMs | None, Meta(description="first retransmission time-out, ms")] = None
+    min_rto_ms: Annotated[TimeoutMs | None, Meta(description="least retransmission time-out, ms")] = None
     duplicate_acks: Annotated[
-        FromOne | None, Meta(description="packets beyond a missing one from which it counts as lost")
+        Packets | None, Meta(description="packets beyond a missing one from which it counts as lost")
     ] = None
     sack: Annotated[bool | None, Meta(description="selective acknowledgements")] = None
     rack: Annotated[
         bool | None, Meta(description="losses by time, which forgives reordering; needs sack")
     ] = None
     delayed_ack_packets: Annotated[
-        FromOne | None, Meta(description="packets in order for which an acknowledgement waits; 1: for none")
+        Packets | None, Meta(description="packets in order for which an acknowledgement waits; 1: for none")
     ] = None
-    delayed_ack_ms: Annotated[NotNegative | None, Meta(description="for at most so many ms")] = None
+    delayed_ack_ms: Annotated[
+        Annotated[float, Meta(ge=0, le=60_000)] | None,
+        Meta(description="for at most so many ms; above 0 where it waits for more than one packet"),
+    ] = None
     mark_acknowledgements: Annotated[
         bool | None,
         Meta(
@@ -46,7 +52,7 @@ class SimulatedTcp:
 class SharedBuffer:
     """A buffer of every switch that all its ports share: a queue may hold alpha times what is free of it."""
 
-    bytes: Annotated[FromOne, Meta(description="of every switch, for all its ports")]
+    bytes: Annotated[BufferBytes, Meta(description="of every switch, for all its ports")]
     alpha: Annotated[
         float,
         Meta(gt=0, le=1024, description="of n full queues each holds alpha x bytes / (1 + n x alpha)"),
@@ -74,14 +80,14 @@ class Simulation:
         default_factory=SimulatedTcp
     )
     buffer_bytes: Annotated[
-        FromOne | None, Meta(description="of every port, in bytes, in place of its buffer_packets")
+        BufferBytes | None, Meta(description="of every port, in bytes, in place of its buffer_packets")
     ] = None
     shared_buffer: Annotated[
         SharedBuffer | None,
         Meta(description="of switches, in place of their ports' buffers (dynamic threshold)"),
     ] = None
     mark_from_packets: Annotated[
-        Annotated[int, Meta(ge=0)] | None,
+        Annotated[int, Meta(ge=0, le=1_000_000)] | None,
         Meta(
             description="waiting packets from which an arriving one is marked (ECN); 0: never; default: 65 with dctcp"
         ),
@@ -94,7 +100,7 @@ class Simulation:
         ),
     ] = None
     control_round_trip_us: Annotated[
-        Positive | None,
+        Annotated[float, Meta(gt=0, le=10**9)] | None,
         Meta(
             description="from a request to its grant at the host, where flows ask; default: 100 us (CAPTON's paper)"
         ),
@@ -113,15 +119,17 @@ class Simulation:
     ] = WITHIN
 
 
-def shared_buffer_problem(simulation: Simulation, frame_bytes: int) -> tuple[str, str] | None:
-    """Return which field of a shared buffer cannot be, and what to give; None: nothing is wrong.
+def buffer_problem(simulation: Simulation, frame_bytes: int) -> tuple[str, str] | None:
+    """Return which field of the ports' buffers cannot be, and what to give; None: nothing is wrong.
 
     frame_bytes: of a full packet on the wire.
     """
-    shared = simulation.shared_buffer
+    shared, own_bytes = simulation.shared_buffer, simulation.buffer_bytes
+    if own_bytes is not None and own_bytes < frame_bytes:
+        return "buffer_bytes", f"{own_bytes} B hold no full packet ({frame_bytes} B): give more"
     if shared is None:
         return None
-    if simulation.buffer_bytes is not None:
+    if own_bytes is not None:
         return "buffer_bytes", "cannot be together with shared_buffer, which is in its place: leave one out"
     if min(shared.alpha, 1.0) * shared.bytes < frame_bytes:
         return (

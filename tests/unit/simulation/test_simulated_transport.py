@@ -22,8 +22,9 @@ from experiments.spec.simulated import SharedBuffer, SimulatedTcp, Simulation, l
 from experiments.spec.spec import Spec, spec_from_dict, spec_text, spec_to_dict
 from simulation.experiment import simulate_document
 from simulation.fabrics import SettingsError
+from simulation.spec_marks import MARK_FROM_PACKETS, mark_from
 from simulation.spec_run import payload_bytes
-from simulation.spec_transport import MARK_FROM_PACKETS, mark_from, transport_of
+from simulation.spec_transport import transport_of
 from simulation.tcp import PROFILES
 from workloads.description import Transport
 
@@ -157,8 +158,9 @@ SIMULATIONS = st.builds(
 def test_a_spec_keeps_what_it_says_for_simulations(simulation: Simulation) -> None:
     spec = replace(small(), simulation=simulation)
     assert spec_from_dict(spec_to_dict(spec)).simulation == simulation
-    both = simulation.shared_buffer is not None and simulation.buffer_bytes is not None
-    assert bool(check(spec_text(spec), "", scheme_names())) == both
+    own_bytes = simulation.buffer_bytes
+    wrong = own_bytes is not None and (simulation.shared_buffer is not None or own_bytes < spec.fabric.mtu)
+    assert bool(check(spec_text(spec), "", scheme_names())) == wrong
 
 
 @given(SIMULATIONS)

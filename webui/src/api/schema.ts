@@ -675,7 +675,7 @@ export interface components {
              */
             delayed_ack_packets: number | null;
             /**
-             * @description for at most so many ms
+             * @description for at most so many ms; above 0 where it waits for more than one packet
              * @default null
              */
             delayed_ack_ms: number | null;

@@ -84,7 +84,9 @@ def simulation_problems(loaded: LoadedSpec) -> list[Problem]:
         return []
     field = path_of(error.where)
     of_sweep = bool(spec.sweep) and field not in loaded.source.values
-    return [Problem(*loaded.source.place(("sweep",) if of_sweep else field), "", str(error), str(loaded.path))]
+    return [
+        Problem(*loaded.source.place(("sweep",) if of_sweep else field), "", str(error), str(loaded.path))
+    ]
 
 
 def need_path_policy(spec: Spec, file: Path | None) -> None:

@@ -19,6 +19,7 @@ _PLAIN: Final = {
     "duplicate_acks": "duplicates",
     "sack": "sack",
     "rack": "rack",
+    "reordering_window_quarters": "reorder_quarters",
     "delayed_ack_packets": "delayed_packets",
     "mark_acknowledgements": "mark_acknowledgements",
 }
@@ -44,6 +45,12 @@ def transport_of(spec: Spec) -> Tcp:
             "needs sack, which says what has arrived",
             where="simulation.tcp.rack",
             remedy="give rack: false, too, or sack: true",
+        )
+    if asked.tcp.reordering_window_quarters is not None and not tcp.rack:
+        raise SettingsError(
+            "only RACK waits for what is late",
+            where="simulation.tcp.reordering_window_quarters",
+            remedy="give rack: true and sack: true, too, or leave it out",
         )
     if tcp.least_timeout_us > tcp.largest_timeout_us or tcp.initial_timeout_us > tcp.largest_timeout_us:
         raise SettingsError(

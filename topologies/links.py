@@ -34,6 +34,7 @@ OWN_RATE_BIT: Final = 1000
 """What a queue of several may send even while higher ones have packets: HTB takes no 0."""
 OWN_BURST: Final = FRAME_BYTES + 86
 FILTER_PREFERENCE: Final = 1
+MOST_MBPS: Final = 10**7
 
 
 class LinkError(CapstanError, ValueError):
@@ -45,8 +46,8 @@ class Link:
     """One link, the same in both directions."""
 
     rate_mbps: Annotated[
-        Annotated[float, Meta(gt=0, le=10**7)] | None,
-        Meta(description="Mbit/s (10^6 bit) on layer 2; null: unshaped"),
+        Annotated[float, Meta(gt=0, le=MOST_MBPS)] | None,
+        Meta(description="Mbit/s (10^6 bit) on layer 2; null: unshaped; rate_gbps in its place: in Gbit/s"),
     ] = None
     buffer_packets: Annotated[
         int,
@@ -68,8 +69,13 @@ class Link:
 
         if not isinstance(data, Mapping):
             raise LinkError(f"must be a mapping like {{rate_mbps: 10}}, not {data!r}")
+        given = dict(data)
+        if "rate_gbps" in given:
+            if "rate_mbps" in given:
+                raise LinkError("rate_gbps cannot be together with rate_mbps: give one of them")
+            given["rate_mbps"] = _in_mbps(given.pop("rate_gbps"))
         try:
-            return build(cls, {**(base or cls()).to_dict(), **data}, "")
+            return build(cls, {**(base or cls()).to_dict(), **given}, "")
         except PlainError as error:
             raise LinkError(f"{error.where.removeprefix('.')} {error.what}".strip()) from None
 
@@ -98,6 +104,17 @@ class Link:
         rate = "unshaped" if self.rate_mbps is None else f"{self.rate_mbps:g} Mbit/s"
         delay = f", {self.delay_ms:g} ms" if self.delay_ms else ""
         return f"{rate}, buffer {self.buffer_packets} packets{delay}"
+
+
+def _in_mbps(rate_gbps: object) -> float | None:
+    """Return a rate in Mbit/s, to the bit/s. Raises LinkError unless it is a number that a link can have, or None."""
+    if rate_gbps is None:
+        return None
+    if isinstance(rate_gbps, bool) or not isinstance(rate_gbps, int | float):
+        raise LinkError(f"rate_gbps must be a number of Gbit/s, not {rate_gbps!r}")
+    if not 0 < rate_gbps <= MOST_MBPS / 1000:
+        raise LinkError(f"rate_gbps must be above 0 Gbit/s and at most {MOST_MBPS / 1000:g} Gbit/s")
+    return round(rate_gbps * 1000, 6)
 
 
 def link_of(value: Link | Mapping[str, Any] | float | None) -> Link:

@@ -22,7 +22,7 @@ LEAST_PATHS: Final = 8
 LEAST_SCALE: Final = 0.02
 SIZED_FOR: Final = "sized for"
 """Begin of what a result says of how it was sized."""
-_SLOWER_FIELDS: Final = ("rate_mbps", "rate_per_s")
+_SLOWER_FIELDS: Final = ("rate_mbps", "rate_gbps", "rate_per_s")
 _LONGER_FIELDS: Final = (
     "duration_s",
     "lead_in_s",

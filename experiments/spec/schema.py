@@ -23,8 +23,19 @@ def schema() -> dict[str, Any]:
     whole = schema_of(Spec, "Capstan experiment")
     parts = whole["$defs"]
     whole["properties"]["schemes"]["items"] = {"anyOf": [{"type": "string"}, _REFERENCE]}
+    _add_gbps(parts["Link"]["properties"])
     parts["Sizes"]["properties"]["table"]["anyOf"][0] = {"enum": table_names()}
     return whole
+
+
+def _add_gbps(link: dict[str, Any]) -> None:
+    """Add the other unit of a link's rate, which `topologies.links` reads and no type holds."""
+    number, nothing = link["rate_mbps"]["anyOf"]
+    limits = {name: number[name] / 1000 if number[name] else 0 for name in ("exclusiveMinimum", "maximum")}
+    link["rate_gbps"] = {
+        "anyOf": [{"type": number["type"], **limits}, nothing],
+        "description": "Gbit/s (10^9 bit) on layer 2, in place of rate_mbps; null: unshaped",
+    }
 
 
 _REFERENCE: Final = {"$ref": "#/$defs/SchemeChoice"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import jsonschema
 from jsonschema.exceptions import ValidationError
@@ -34,7 +34,8 @@ def _explain(source: Source, error: ValidationError) -> Iterator[Problem]:
         for name in given:
             if name not in known:
                 here = (*path, name)
-                text = f"{shown(name)} is not known{did_you_mean(str(name), known)}"
+                hint = _ELSEWHERE.get(text_of(here)) or did_you_mean(str(name), known)
+                text = f"{shown(name)} is not known{hint}"
                 said = text_of((*path, str(name)[:LONGEST_SHOWN]))
                 yield Problem(*source.place(here, key=True), said, text)
         return
@@ -48,7 +49,18 @@ def _explain(source: Source, error: ValidationError) -> Iterator[Problem]:
     if rule == "anyOf":
         yield from _explain_choice(source, error)
         return
-    yield Problem(*source.place(path), text_of(path), _say(rule, wanted, given))
+    instead = _ELSEWHERE.get(f"{text_of(path)}={given}") if rule == "enum" else None
+    said = _say(rule, wanted, given) if instead is None else f"{shown(given)} is not known{instead}"
+    yield Problem(*source.place(path), text_of(path), said)
+
+
+_ELSEWHERE: Final[Mapping[str, str]] = {
+    "simulation.queue": "; queues are a scheme's: name a scheme with `queues` (ecmp-pq, pias) for strict ones, and use "
+    "scheme pfabric for pFabric's (`schemes: [pfabric]`)",
+    "simulation.congestion_control=pfabric": " as a TCP; use scheme pfabric (`schemes: [pfabric]`), which has its own "
+    "senders and ports",
+}
+"""What people look for where it is not, and the way that works: by a field, or by a field and its value."""
 
 
 def _explain_choice(source: Source, error: ValidationError) -> Iterator[Problem]:

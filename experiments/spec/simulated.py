@@ -33,6 +33,12 @@ class SimulatedTcp:
     rack: Annotated[
         bool | None, Meta(description="losses by time, which forgives reordering; needs sack")
     ] = None
+    reordering_window_quarters: Annotated[
+        Annotated[int, Meta(ge=1, le=1000)] | None,
+        Meta(
+            description="of the least round trip, for which RACK waits at first for what is late; default: 1"
+        ),
+    ] = None
     delayed_ack_packets: Annotated[
         Packets | None, Meta(description="packets in order for which an acknowledgement waits; 1: for none")
     ] = None

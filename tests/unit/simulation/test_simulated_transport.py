@@ -73,7 +73,7 @@ def test_a_result_says_which_profile_it_is_of(transport: Transport, asked: Any, 
 
 
 def test_single_settings_go_over_the_profile() -> None:
-    asked = SimulatedTcp(3, 40, 20.0, 5.0, 4, True, False, 3, 7.0)
+    asked = SimulatedTcp(3, 40, 20.0, 5.0, 4, True, False, None, 3, 7.0)
     tcp = transport_of(small(profile="ns2", tcp=asked))
     windows = (tcp.initial_window, tcp.largest_window, tcp.duplicates, tcp.delayed_packets)
     times = (tcp.initial_timeout_us, tcp.least_timeout_us, tcp.delayed_us)
@@ -128,6 +128,7 @@ def test_with_a_window_of_one_packet_a_flow_takes_a_round_trip_for_each() -> Non
         ({"tcp": SimulatedTcp(sack=False)}, "simulation.tcp.rack: needs sack"),
         ({"tcp": SimulatedTcp(initial_window=50, largest_window=5)}, "initial_window: 50 is above"),
         ({"tcp": SimulatedTcp(min_rto_ms=1e6)}, "time-outs are at most 60 s"),
+        ({"profile": "ns2", "tcp": SimulatedTcp(reordering_window_quarters=2)}, "quarters: only RACK waits"),
         ({"mark_from_packets": 100_000}, "none would be marked"),
         ({"drop_unmarkable": True}, "simulation.drop_unmarkable: no port marks"),
         ({"tcp": SimulatedTcp(mark_acknowledgements=True)}, "simulation.tcp.mark_acknowledgements: .* marks"),
@@ -197,3 +198,16 @@ def test_marks_are_swept_like_any_field(tmp_path: Path) -> None:
     arguments = ["simulate", str(spec), "--scheme", "ecmp", "--results", str(tmp_path / "results")]
     answer = CliRunner().invoke(capstan, arguments, catch_exceptions=False)
     assert answer.exit_code == 0, answer.output
+
+
+def test_a_sprayed_flow_whose_rack_waits_longer_retransmits_less() -> None:
+    def resent(quarters: int | None) -> int:
+        tcp = SimulatedTcp(reordering_window_quarters=quarters)
+        spec = replace(
+            load_spec("small", ("rps",)).spec, simulation=Simulation(profile="datacenter", tcp=tcp)
+        )
+        _, (run,) = simulate_document(spec)
+        return sum(flow.retransmissions or 0 for flow in run.flows)
+
+    assert resent(None) == resent(1) > 0
+    assert resent(4) < resent(1)

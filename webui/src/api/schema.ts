@@ -346,7 +346,7 @@ export interface components {
          */
         SpecLink: {
             /**
-             * @description Mbit/s (10^6 bit) on layer 2; null: unshaped
+             * @description Mbit/s (10^6 bit) on layer 2; null: unshaped; rate_gbps in its place: in Gbit/s
              * @default null
              */
             rate_mbps: number | null;
@@ -360,6 +360,8 @@ export interface components {
              * @default 0
              */
             delay_ms: number;
+            /** @description Gbit/s (10^9 bit) on layer 2, in place of rate_mbps; null: unshaped */
+            rate_gbps?: number | null;
         };
         /**
          * SchemeChoice
@@ -669,6 +671,11 @@ export interface components {
              * @default null
              */
             rack: boolean | null;
+            /**
+             * @description of the least round trip, for which RACK waits at first for what is late; default: 1
+             * @default null
+             */
+            reordering_window_quarters: number | null;
             /**
              * @description packets in order for which an acknowledgement waits; 1: for none
              * @default null

@@ -60,6 +60,7 @@ pub fn tcp(control: Control, initial_window: u32) -> tcp::Settings {
         duplicates: 3,
         sack: true,
         rack: false,
+        reorder_quarters: 1,
         reorder_slack: 0,
         marks: control == Control::Dctcp,
         delayed_packets: 1,

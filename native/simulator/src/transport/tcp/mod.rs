@@ -90,7 +90,7 @@ impl Tcp {
             hystart: HyStart::default(),
             prr: settings.prr.then(Prr::default),
             undo: Undo::default(),
-            patience: Patience::default(),
+            patience: Patience::new(settings.reorder_quarters),
             urgent: false,
             held: false,
             limit: u32::MAX,

@@ -1,4 +1,4 @@
-//! How long RACK waits for what is late (RFC 8985, 6.2.4): a quarter of the least round trip, and a quarter more for each round
+//! How long RACK waits for what is late (RFC 8985, 6.2.4): a quarter of the least round trip or some, and a quarter more for each round
 //! trip in which a duplicate was reported, until so many recoveries went without.
 
 use crate::time::Time;
@@ -9,6 +9,8 @@ const RECOVERIES: u32 = 16;
 
 #[derive(Clone, Debug)]
 pub struct Patience {
+    /// What it begins with and comes back to.
+    least: u32,
     steps: u32,
     /// Recoveries for which it lasts.
     recoveries: u32,
@@ -17,13 +19,12 @@ pub struct Patience {
     grown_at: Time,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience { steps: 1, recoveries: 0, reported: false, grown_at: 0 }
-    }
-}
-
 impl Patience {
+    /// Make one that begins with so many quarters of the least round trip.
+    pub fn new(least: u32) -> Patience {
+        Patience { least, steps: least, recoveries: 0, reported: false, grown_at: 0 }
+    }
+
     pub fn window(&self, least_round_trip: Time) -> Time {
         least_round_trip / 4 * Time::from(self.steps)
     }
@@ -38,9 +39,9 @@ impl Patience {
     pub fn delivered(&mut self, now: Time, sent_at: Time) {
         if std::mem::take(&mut self.reported) && sent_at >= self.grown_at {
             self.grown_at = now;
-            (self.steps, self.recoveries) = ((self.steps + 1).min(MOST), RECOVERIES);
+            (self.steps, self.recoveries) = ((self.steps + 1).min(MOST.max(self.least)), RECOVERIES);
         } else if self.recoveries == 0 {
-            self.steps = 1;
+            self.steps = self.least;
         }
     }
 
@@ -60,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_duplicate_counts_if_what_arrives_next_was_sent_since_the_last_that_counted() {
-        let mut patience = Patience::default();
+        let mut patience = Patience::new(1);
         let mut after = |now, sent_at| {
             patience.duplicate_reported();
             patience.delivered(now, sent_at);
@@ -74,8 +75,22 @@ mod tests {
     }
 
     #[test]
+    fn it_comes_back_to_what_it_began_with() {
+        let mut patience = Patience::new(3);
+        assert_eq!(patience.window(4), 3);
+        patience.duplicate_reported();
+        patience.delivered(10, 0);
+        assert_eq!(patience.window(4), 4);
+        for recovery in 1..=16 {
+            patience.recovered();
+            patience.delivered(10 + recovery, 10);
+        }
+        assert_eq!(patience.window(4), 3);
+    }
+
+    #[test]
     fn it_lasts_for_sixteen_recoveries_without_a_duplicate() {
-        let mut patience = Patience::default();
+        let mut patience = Patience::new(1);
         patience.duplicate_reported();
         patience.delivered(10, 0);
         for recovery in 1..=16 {

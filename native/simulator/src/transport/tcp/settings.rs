@@ -22,6 +22,8 @@ pub struct Settings {
     pub sack: bool,
     /// Whether losses are found by time (RACK, RFC 8985), forgiving reordering; needs `sack`.
     pub rack: bool,
+    /// Quarters of the least round trip for which RACK waits for what is late, at first.
+    pub reorder_quarters: u32,
     /// How much later than due RACK's timer is.
     pub reorder_slack: Time,
     /// Whether packets may be marked instead of dropped.
@@ -51,8 +53,9 @@ impl Settings {
             || self.largest_window == 0
             || self.duplicates == 0
             || self.delayed_packets == 0
+            || self.reorder_quarters == 0
         {
-            return wrong("windows, duplicates and delayed packets are at least 1");
+            return wrong("windows, duplicates, delayed packets and reordering's quarters are at least 1");
         }
         if self.least_timeout == 0 || self.initial_timeout == 0 || self.largest_timeout < self.least_timeout {
             return wrong("time-outs are longer than 0, the largest no shorter than the least");

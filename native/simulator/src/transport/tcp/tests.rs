@@ -18,6 +18,7 @@ fn settings(sack: bool, rack: bool) -> Settings {
         duplicates: 3,
         sack,
         rack,
+        reorder_quarters: 1,
         reorder_slack: 0,
         marks: false,
         delayed_packets: 1,

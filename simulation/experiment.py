@@ -23,8 +23,9 @@ from simulation.own_paths import MakePathPolicy
 from simulation.packet_trace import Recorder
 from simulation.scheme_hosts import SimulatedHosts
 from simulation.spec_fabric import SWITCH_PS
-from simulation.spec_marks import small_rooms
+from simulation.spec_marks import has_rooms, small_rooms
 from simulation.spec_run import payload_bytes
+from simulation.words import room_words, transport_words
 
 _MOST_NAMES: Final = 6
 """Of links, in a notice."""
@@ -182,15 +183,39 @@ def _whole_directory(results: Path, name: str, first: SimulatedPoint) -> Iterato
 
 def _settings(case: Case) -> dict[str, Any]:
     shared = case.spec.simulation.shared_buffer
+    rooms = {"link": case.spec.fabric.link.buffer_packets, "access": case.spec.fabric.access.buffer_packets}
     return {
+        "profile": case.spec.simulation.profile or case.spec.transport.profile,
         "transport": asdict(case.transport),
         "payload_bytes": payload_bytes(case.spec),
+        "buffer_packets": rooms if has_rooms(case.spec) else None,
         "buffer_bytes": case.spec.simulation.buffer_bytes,
         "shared_buffer": None if shared is None else asdict(shared),
         "mark_from_packets": case.mark_from,
         "agent_clock": case.schemes[0][1].clock,
         "hosts": {choice.label: hosts.to_dict() for choice, hosts in _of_schemes(case)},
     }
+
+
+def _rooms(case: Case) -> str:
+    """Return a sentence about the queues of ports, and under which schemes they are so where schemes differ."""
+    fabric = case.spec.fabric
+    packets = sorted(
+        {link.buffer_packets for link in (fabric.link, fabric.access, *fabric.overrides.values())}
+    )
+    of_links = (
+        f"{packets[0]} packets" if len(packets) == 1 else f"{packets[0]} to {packets[-1]} packets by link"
+    )
+    labels: dict[str, list[str]] = {}
+    for (choice, _), hosts in zip(case.schemes, case.hosts, strict=True):
+        of_ports = room_words(hosts.buffer, of_links if hosts.by_link == "all" else "")
+        if hosts.by_link == "hosts":
+            of_ports = f"{room_words(hosts.buffer, of_links)} at hosts, at switches of a shared buffer"
+        labels.setdefault(of_ports, []).append(choice.label)
+    if len(labels) == 1:
+        return f"Queues of a port: {next(iter(labels))}."
+    each = [f"{of_ports} under {', '.join(names)}" for of_ports, names in labels.items()]
+    return f"Queues of a port: {'; '.join(each)}."
 
 
 def _unmarked(case: Case) -> str:
@@ -218,9 +243,7 @@ def _notices(case: Case) -> list[str]:
     tcp, clock = case.transport, case.schemes[0][1].clock
     profile = case.spec.simulation.profile or case.spec.transport.profile
     found = [
-        f"Simulated, packet by packet: TCP profile {profile} with {tcp.control}, initial window "
-        f"{tcp.initial_window}, time-outs from {tcp.least_timeout_us / 1000:g} ms, losses by "
-        f"{'time (RACK)' if tcp.rack else 'duplicates'}, {'with' if tcp.sack else 'without'} SACK. "
+        f"Simulated, packet by packet: {transport_words(tcp, profile)}. {_rooms(case)} "
         f"{'Hosts take no time.' if case.setting.fabric.shaped else 'Hosts and switches take no time.'}"
     ]
     if case.setting.fabric.shaped:

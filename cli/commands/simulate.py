@@ -30,6 +30,7 @@ from simulation.settings import (
 from simulation.summary import Figure, summarise
 from simulation.tcp import PROFILES, Control, Profile, Tcp
 from simulation.trace import read_trace
+from simulation.words import marks_words, room_words, transport_words
 from topologies.cores import own_cores
 
 OF_SPEC: Final = frozenset(
@@ -202,7 +203,8 @@ def simulate_command(
     if json_file:
         write_json(_document(settings, result, figures, others), json_file)
     if json_file != "-":
-        _print(len(trace), settings, result, figures, others)
+        profile = options["profile"] or _PROFILE_OF.get(options["transport"] or "")
+        _print(len(trace), settings, profile, result, figures, others)
 
 
 def _need_options_of(context: click.Context, *, of_trace: bool) -> None:
@@ -315,6 +317,7 @@ def _document(
 def _print(
     flows: int,
     settings: Settings,
+    profile: Profile | None,
     result: Result,
     figures: Mapping[str, Figure],
     others: Mapping[str, float],
@@ -339,21 +342,16 @@ def _print(
         if fabric.shape == "fat-tree"
         else f"{fabric.leaves} leaves x {fabric.hosts_per_leaf} hosts, {fabric.spines} spines"
     )
-    limit = (
-        f"{buffer.limit_bytes} B"
-        if buffer.limit_bytes
-        else f"{buffer.limit_packets} packets"
-        if buffer.limit_packets
-        else "endless"
-    )
+    limit = room_words(buffer)
     if buffer.shared is not None:
         limit += f", {buffer.shared.bytes} B a switch shared, alpha {buffer.shared.alpha:g}"
     totals = result.totals
     rate = totals.data_packets_sent / max(totals.processor_s, 1e-9) / 1e6
     for line in (
         f"{shape}; {fabric.host_gbps:g} and {fabric.fabric_gbps:g} Gbit/s, {fabric.delay_us:g} us a link; "
-        f"queues: {buffer.queue}, {limit}",
-        f"transport: {settings.transport}; paths: {settings.paths} ({PATHS[settings.paths]}); seed {settings.seed}",
+        f"queues: {limit}; {marks_words(buffer)}",
+        f"transport: {transport_words(settings.transport, profile)}",
+        f"paths: {settings.paths} ({PATHS[settings.paths]}); seed {settings.seed}",
         f"{totals.simulated_s:.3f} s simulated in {totals.processor_s:.1f} s of processor time: "
         f"{rate:.2f} million data packets/s",
     ):

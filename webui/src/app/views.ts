@@ -59,7 +59,7 @@ export const VIEWS: readonly View[] = [
       {
         path: "replay",
         title: "Replay",
-        about: "A recorded window of a simulated run, packet by packet",
+        about: "A recorded window of a run, simulated or on switches, packet by packet",
         component: later(async () => (await import("../replay/ReplayPage")).ReplayPage),
       },
     ],

@@ -7,7 +7,7 @@ import { recordingPath } from "./address";
 import { ReplayView } from "./ReplayView";
 import { readTrace, type Trace, TraceError } from "./trace";
 
-/** A recorded window of a simulated run, packet by packet: of a file, which is read here and sent nowhere, or of a run
+/** A recorded window of a run, simulated or on switches, packet by packet: of a file, which is read here and sent nowhere, or of a run
  *  that the address names, which the controller simulates again. */
 export function ReplayPage() {
   const [search] = useSearch();

@@ -93,7 +93,9 @@ PROFILES: Final[Mapping[Profile, Tcp]] = {
         kernel_timeouts=True,
         count_delivered=True,
     ),
-    "datacenter": Tcp("dctcp", initial_timeout_us=1_000.0, least_timeout_us=1_000.0, rack=True, marks=True),
+    "datacenter": Tcp(
+        "dctcp", initial_timeout_us=1_000.0, least_timeout_us=1_000.0, rack=True, marks=True, undo=True
+    ),
 }
 """ns2: of ns-2's defaults, which the papers used: no SACK, an initial window of 2, time-outs of 200 ms at least and 3 s
 at first, an acknowledgement for each packet; ours are the largest window of 10,000 packets (ns-2's window_: 20, which

@@ -28,6 +28,11 @@ pub struct Limits {
     threshold: f64,
 }
 
+impl Limits {
+    /// Less than any window has: restoring it changes none.
+    pub const NONE: Limits = Limits { size: 0.0, threshold: 0.0 };
+}
+
 #[derive(Clone, Debug)]
 pub struct Window {
     rule: Rule,
@@ -86,8 +91,9 @@ impl Window {
         Limits { size: self.size, threshold: self.threshold }
     }
 
-    /// Be as large as before a reduction that was not due, but no smaller than now. CUBIC grows from there as after a loss:
-    /// Linux restores the window and the threshold, and nothing else.
+    /// Be as large as before a reduction that was not due, but no smaller than now, under every control (Linux:
+    /// tcp_reno_undo_cwnd, and dctcp_cwnd_undo, whose loss_cwnd is the same window). CUBIC grows from there as after a loss, and
+    /// DCTCP keeps its share of marks: Linux restores the window and the threshold, and nothing else.
     pub fn restore(&mut self, before: Limits) {
         self.size = self.size.max(before.size);
         self.threshold = self.threshold.max(before.threshold);

@@ -123,12 +123,14 @@ impl Tcp {
         if let Some(sent_at) = self.board.arrived_at() {
             self.patience.delivered(now, sent_at);
         }
+        self.refuse_undo(answer);
         self.held = self.settings.undo && self.take_late(answer, advanced);
         let before = self.state;
         self.leave_recovery(advanced);
         let lost = !self.held && self.find_losses_by_answer(now);
         if lost || (!self.held && self.leaves_lost()) {
             self.enter_recovery();
+            self.refuse_undo(answer);
         }
         let delivered = self.board.delivered() - delivered;
         if self.state == State::Recovery && delivered > 0 {
@@ -246,7 +248,7 @@ impl Tcp {
         }
         self.timeouts += 1;
         if self.state == State::Open {
-            self.undo.remember(self.window.limits(), self.board.retransmitted(), self.board.settled());
+            self.remember_window();
         }
         // The threshold is reduced once for all time-outs of one packet (RFC 5681, equation 4).
         self.window.timed_out(self.state != State::TimedOut, self.board.in_flight());
@@ -279,6 +281,7 @@ impl Tcp {
         if answer.marked && self.state == State::Open && self.past_reduction() {
             self.reduced = self.board.end();
             self.window.marked();
+            self.undo.take(); // (Linux: tcp_enter_cwr clears undo_marker)
         }
     }
 }

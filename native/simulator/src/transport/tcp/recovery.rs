@@ -22,6 +22,13 @@ impl Tcp {
         }
     }
 
+    /// Take in a mark, which makes reductions due.
+    pub(super) fn refuse_undo(&mut self, answer: &Answer) {
+        if self.settings.marks && answer.marked {
+            self.undo.refuse();
+        }
+    }
+
     /// Undo the last reduction once it shows that nothing was lost: an original has filled the gap and no retransmission is
     /// in flight, or each was reported as a duplicate. Return true if retransmissions in flight put it off: meanwhile nothing
     /// more is found lost or retransmitted, and what is new goes out. (Linux: tcp_try_undo_partial, tcp_try_undo_recovery, tcp_try_undo_dsack.)
@@ -57,11 +64,19 @@ impl Tcp {
             self.state = State::Recovery;
             self.recover = self.board.end();
             self.urgent = self.prr.is_none();
-            self.undo.remember(self.window.limits(), self.board.retransmitted(), self.board.settled());
+            self.remember_window();
             if let Some(prr) = &mut self.prr {
                 prr.begin(self.window.packets());
             }
             self.window.lost();
+        }
+    }
+
+    /// Remember the window before a reduction for losses; none within the round trip of a reduction for a mark (Linux: TCP_CA_CWR).
+    pub(super) fn remember_window(&mut self) {
+        self.undo.remember(self.window.limits(), self.board.retransmitted(), self.board.settled());
+        if !self.past_reduction() {
+            self.undo.refuse();
         }
     }
 

@@ -182,6 +182,58 @@ fn a_reduction_is_undone_when_each_retransmission_was_reported_as_a_duplicate() 
 }
 
 #[test]
+fn dctcps_reduction_for_what_was_late_is_undone_unless_a_mark_makes_it_due() {
+    // Marks on the answer that begins the recovery, on one within it, on that which shows the original, or on none.
+    for (marked, left) in
+        [(None, 12), (Some(MILLISECOND + 4), 5), (Some(MILLISECOND + 6), 5), (Some(3 * MILLISECOND), 5)]
+    {
+        let of = Settings { control: Control::Dctcp, marks: true, undo: true, ..settings(true, false) };
+        let mut tcp = Tcp::new(of, 1000);
+        assert_eq!(sent(&mut tcp, 0).len(), 10);
+        for (now, answer) in (2..9)
+            .map(|end| (MILLISECOND + u64::from(end), answer(0, Some((1, end)), 0)))
+            .chain([(3 * MILLISECOND, answer(12, None, 0))])
+        {
+            tcp.answered(now, &Answer { marked: marked == Some(now), ..answer });
+            sent(&mut tcp, now);
+        }
+        assert_eq!((tcp.state, tcp.undo.take()), (State::Open, None));
+        // The mark on the last answer is one of a window in which no other was, and reduces for itself.
+        let left = if marked == Some(3 * MILLISECOND) { 2 } else { left };
+        assert_eq!(tcp.window.packets(), left, "marked at {marked:?}");
+    }
+}
+
+#[test]
+fn a_reduction_for_a_mark_ends_what_could_be_undone_before() {
+    let of = Settings { control: Control::Dctcp, marks: true, undo: true, ..settings(true, false) };
+    for marked in [false, true] {
+        let mut tcp = Tcp::new(of, 1000);
+        assert!(after_a_loss(&mut tcp).contains(&vec![0]));
+        tcp.answered(3 * MILLISECOND, &Answer { marked, ..answer(12, None, 2 * MILLISECOND) });
+        let window = tcp.window.packets();
+        tcp.answered(4 * MILLISECOND, &Answer { repeated: true, ..answer(12, None, 2 * MILLISECOND) });
+        assert_eq!(tcp.window.packets(), if marked { window } else { 10 });
+    }
+}
+
+#[test]
+fn a_loss_within_the_round_trip_of_a_mark_restores_nothing() {
+    let of = Settings { control: Control::Dctcp, marks: true, undo: true, ..settings(true, false) };
+    let mut tcp = Tcp::new(of, 1000);
+    assert_eq!(sent(&mut tcp, 0).len(), 10);
+    // A share of 1 (the first window's) halves the window of 11, or so.
+    tcp.answered(MILLISECOND, &Answer { marked: true, ..answer(1, None, 0) });
+    let reduced = tcp.window.packets();
+    assert!(reduced < 10);
+    tcp.answered(MILLISECOND + 1, &answer(1, Some((2, 6)), 0));
+    assert_eq!(tcp.state, State::Recovery);
+    sent(&mut tcp, MILLISECOND + 1);
+    tcp.answered(2 * MILLISECOND, &answer(6, None, 0));
+    assert!(tcp.state == State::Open && tcp.window.packets() < reduced);
+}
+
+#[test]
 fn with_proportional_reduction_a_recovery_sends_on_while_packets_arrive() {
     for (prr, expected) in [(true, 5), (false, 3)] {
         let mut tcp = Tcp::new(Settings { prr, ..settings(true, false) }, 1000);

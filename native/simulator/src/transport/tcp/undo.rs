@@ -33,6 +33,12 @@ impl Undo {
         };
     }
 
+    /// Take that packets are marked: the last reduction is due, whatever else shows that nothing was lost. A recovery ends as
+    /// before, but restores no window. (Linux: tcp_fastretrans_alert and tcp_enter_recovery clear prior_ssthresh.)
+    pub fn refuse(&mut self) {
+        self.before = self.before.map(|_| Limits::NONE);
+    }
+
     pub fn retransmitted(&mut self, now: Time) {
         self.again_at = self.again_at.min(now);
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);

@@ -27,6 +27,16 @@ impl Limit {
     }
 }
 
+impl std::fmt::Display for Limit {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Limit::Endless => write!(to, "any size"),
+            Limit::Bytes(bytes) => write!(to, "{bytes} B"),
+            Limit::Packets(packets) => write!(to, "{packets} packets"),
+        }
+    }
+}
+
 /// What a buffer that is shared with other queues leaves, in bytes: to the queue that a packet joins, with the packet, and
 /// to the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +88,7 @@ impl Buffer {
         if room {
             return Ok(());
         }
-        Err(Error(format!("a buffer of {:?} holds no packet of {bytes} B: make it larger", self.limit)))
+        Err(Error(format!("a port's buffer of {} holds no packet of {bytes} B: make it larger", self.limit)))
     }
 }
 

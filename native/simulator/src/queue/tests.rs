@@ -125,3 +125,15 @@ fn a_buffer_smaller_than_a_packet_is_an_error() {
     assert!(buffer(Limit::Packets(0)).check(1500).is_err());
     assert!(buffer(Limit::Bytes(1500)).check(1500).is_ok());
 }
+
+#[test]
+fn an_error_of_a_small_buffer_has_words_and_units() {
+    for (limit, words) in [
+        (Limit::Bytes(1000), "a port's buffer of 1000 B"),
+        (Limit::Packets(0), "a port's buffer of 0 packets"),
+    ] {
+        let buffer = Buffer { discipline: Discipline::Fifo, limit, mark_from: 0, drops_unmarkable: false };
+        let error = buffer.check(1500).unwrap_err().to_string();
+        assert_eq!(error, format!("{words} holds no packet of 1500 B: make it larger"));
+    }
+}

@@ -71,7 +71,11 @@ fn demand(start: u64, source: u32, destination: u32, bytes: u64) -> Demand {
 
 /// Flows at random between hosts below different leaves.
 fn crowd(hosts: u32, per_leaf: u32, count: u32) -> Vec<Demand> {
-    let mut random = Stream::new(4, Purpose::Paths);
+    crowd_of(4, hosts, per_leaf, count)
+}
+
+fn crowd_of(seed: u64, hosts: u32, per_leaf: u32, count: u32) -> Vec<Demand> {
+    let mut random = Stream::new(seed, Purpose::Paths);
     let one = |_| {
         let source = random.below(hosts);
         let away = 1 + random.below(hosts / per_leaf - 1);
@@ -165,9 +169,15 @@ fn rerouting_in_order_overtakes_nothing_but_what_other_hosts_delay() {
     let (reordered, ways) = share(tr, &alone);
     assert_eq!(reordered, 0.0, "a host alone knows all that waits");
     assert!(ways > Some(1), "it has rerouted");
-    let crowd = crowd(12, 4, 150);
-    let (by_tr, by_turns) = (share(tr, &crowd).0, share(PathSettings::RoundRobin, &crowd).0);
-    assert!(by_turns > 0.0 && by_tr < by_turns / 2.0, "TR {by_tr}, packets in turn {by_turns}");
+    // Seeds 4 to 19 of the crowd: TR 3.3 to 4.5 %, packets in turn 7.8 to 12.4 %, all of them together 0.42 of that.
+    let (mut all_by_tr, mut all_by_turns) = (0.0, 0.0);
+    for seed in 4..8 {
+        let crowd = crowd_of(seed, 12, 4, 150);
+        let (by_tr, by_turns) = (share(tr, &crowd).0, share(PathSettings::RoundRobin, &crowd).0);
+        assert!(by_tr < 0.06 && by_turns > 0.06, "seed {seed}: TR {by_tr}, packets in turn {by_turns}");
+        (all_by_tr, all_by_turns) = (all_by_tr + by_tr, all_by_turns + by_turns);
+    }
+    assert!(all_by_tr < 0.45 * all_by_turns, "TR {all_by_tr}, packets in turn {all_by_turns}");
 }
 
 #[test]

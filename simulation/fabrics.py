@@ -40,7 +40,12 @@ class LinkChange:
                 f"link {text!r}: write LEAF-SPINE=GBPS or LEAF-SPINE=GBPS@DELAY_US, as in 0-3=1"
             )
         leaf, spine, gbps, delay_us = match.groups()
-        return cls(int(leaf), int(spine), float(gbps), float(delay_us) if delay_us else None)
+        change = cls(int(leaf), int(spine), float(gbps), float(delay_us) if delay_us else None)
+        try:
+            bits_per_second(change.gbps), picoseconds(change.delay_us or 0.0)
+        except SettingsError as error:
+            raise SettingsError(f"link {text!r}: {error}") from None
+        return change
 
 
 @dataclass(frozen=True, slots=True)

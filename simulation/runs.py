@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from simulation.drops import drops_by_hop
 from simulation.fabrics import PS_PER_S, SettingsError
 from simulation.settings import Settings
-from simulation.trace import Trace
+from simulation.trace import LATEST_START_NS, Trace
 
 _EVENTS_A_STEP: Final = 2_000_000
 """Between looks at Ctrl-C and reports of progress: half a second."""
@@ -62,6 +62,11 @@ def run(settings: Settings, trace: Trace, progress: Callable[[int], None] = lamb
     Raises:
         SettingsError: settings or flows that cannot be, or that carry nothing; the text says which and why.
     """
+    late = np.flatnonzero(trace.starts_ns > LATEST_START_NS)
+    if len(late):
+        raise SettingsError(
+            f"flow {late[0]} starts at {trace.starts_ns[late[0]]} ns: give at most {LATEST_START_NS} ns"
+        )
     starts_ps = trace.starts_ns * PS_PER_NS
     try:
         simulation = capstan_native.Simulation(

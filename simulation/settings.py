@@ -49,6 +49,13 @@ class Buffer:
     shared: Sharing | None = None
     drops_unmarkable: bool = False
 
+    @property
+    def limit(self) -> str:
+        """Return what a port holds, in words."""
+        if self.limit_bytes is not None:
+            return f"{self.limit_bytes} B"
+        return "endless" if self.limit_packets is None else f"{self.limit_packets} packets"
+
     def to_native(self) -> dict[str, Any]:
         """Return the buffer as `capstan_native.Simulation` takes it."""
         return {

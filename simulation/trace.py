@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,16 @@ from plain.text_file import read_text
 
 COLUMNS: Final = ("start_ns", "src", "dst", "bytes")
 _LEVEL: Final = "level"
+LATEST_START_NS: Final = 9_000_000_000_000_000
+"""104 days: times are picoseconds in 63 bits, and flows end after they start."""
+_MOST: Final = {
+    "start_ns": LATEST_START_NS,
+    "src": 2**32 - 1,
+    "dst": 2**32 - 1,
+    "bytes": 2**63 - 1,
+    _LEVEL: 2**32 - 1,
+}
+"""The simulator counts hosts and levels in 32 bits."""
 
 
 class TraceError(CapstanError, ValueError):
@@ -43,6 +54,21 @@ class Trace:
             self.levels[:count],
         )
 
+    def sha256(self) -> str:
+        """Return the checksum of the flows as a CSV file has them, in hexadecimal digits."""
+        return hashlib.sha256(as_csv(self).encode()).hexdigest()
+
+
+def as_csv(trace: Trace) -> str:
+    """Return the trace as a file of it is: with levels if any is not 0."""
+    columns = [trace.starts_ns, trace.sources, trace.destinations, trace.sizes]
+    names: tuple[str, ...] = COLUMNS
+    if trace.levels.any():
+        columns.append(trace.levels)
+        names = (*COLUMNS, _LEVEL)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return "\n".join([",".join(names), *(",".join(map(str, row)) for row in rows)]) + "\n"
+
 
 def read_trace(path: Path) -> Trace:
     """Return the flows of a CSV file.
@@ -67,6 +93,9 @@ def read_trace(path: Path) -> Trace:
             ) from None
         if rows[number - 2].min() < 0:
             raise TraceError(f"{path}, line {number}: {line!r} has a number below 0")
+        for name, cell in zip(header, rows[number - 2].tolist(), strict=True):
+            if cell > _MOST[name]:
+                raise TraceError(f"{path}, line {number}: {name} is {cell}: give at most {_MOST[name]}")
     if not len(rows):
         raise TraceError(f"{path}: there are no flows below the header")
     levels = rows[:, 4] if len(header) > len(COLUMNS) else np.zeros(len(rows), dtype=np.int64)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simulation.trace import COLUMNS, Trace
+from simulation.trace import Trace
 
 FLOWS: Final = 10_000
 HOSTS: Final = 144
 SEED: Final = 20261122
 SHA256: Final = "f28d830aab8bc400aa73e90d007ccc4805255cac30c47ef56132c3810cc1629f"
-"""Of the trace as a CSV file (`as_csv`)."""
+"""Of the trace as a CSV file (`Trace.sha256`)."""
 _PAYLOAD: Final = 1460
 _WIRE: Final = 1500
 _LOAD: Final = 0.6
@@ -39,13 +38,6 @@ def web_search(flows: int) -> Trace:
     starts = np.rint(np.cumsum(gaps / _flows_per_s()) * 1e9).astype(np.int64)
     packets = np.rint(np.interp(uniforms, _CDF, _PACKETS)).astype(np.int64)
     return Trace(starts, sources, destinations, packets * _PAYLOAD, np.zeros(flows, dtype=np.int64))
-
-
-def as_csv(trace: Trace) -> str:
-    """Return the trace as a file of it is, without levels."""
-    columns: tuple[NDArray[np.int64], ...] = (trace.starts_ns, trace.sources, trace.destinations, trace.sizes)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    return "\n".join([",".join(COLUMNS), *(",".join(map(str, row)) for row in rows)]) + "\n"
 
 
 def _flows_per_s() -> float:

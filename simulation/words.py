@@ -50,14 +50,7 @@ def tcp_words(tcp: Tcp) -> str:
 
 def room_words(buffer: Buffer, of_links: str = "") -> str:
     """Return the queues of a port and what they hold. of_links: words for what links say instead of the limit."""
-    if of_links:
-        limit = of_links
-    elif buffer.limit_bytes is not None:
-        limit = f"{buffer.limit_bytes} B"
-    elif buffer.limit_packets is not None:
-        limit = f"{buffer.limit_packets} packets"
-    else:
-        limit = "endless"
+    limit = of_links or buffer.limit
     if buffer.queue == "queues":
         return f"{buffer.queues} strict queues, each {limit}"
     return f"{buffer.queue}, {limit}"

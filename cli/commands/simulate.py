@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, get_args
 
 import click
-from rich.table import Table
 
-from cli.console import json_option, progress, results, write_json
+from cli.console import json_option
 from cli.recordings import Recording, recording_options
+from cli.simulated_trace import TRANSPORTS, AskedTrace, profile_of, run_trace, settings_of
 from cli.spec_options import database_option, points_option, repeats_option, results_option, schemes_option
-from simulation.fabrics import Fabric, LinkChange, SettingsError
-from simulation.reference import read_reference
-from simulation.runs import Result, run
-from simulation.settings import (
-    PATHS,
-    Buffer,
-    FixedWindow,
-    Paths,
-    PFabricHosts,
-    Queue,
-    Settings,
-    Sharing,
-    Transport,
-)
-from simulation.summary import Figure, summarise
-from simulation.tcp import PROFILES, Control, Profile, Tcp
-from simulation.trace import read_trace
-from simulation.words import marks_words, room_words, transport_words
+from simulation.settings import PATHS, Paths, Queue
+from simulation.tcp import Profile
 from topologies.cores import own_cores
 
 OF_SPEC: Final = frozenset(
@@ -39,11 +21,11 @@ OF_SPEC: Final = frozenset(
 )
 """Options that only a spec has."""
 OF_BOTH: Final = frozenset({"spec", "trace_file", "seed", "json_file"})
-TRANSPORTS: Final = ("window", "pfabric", *get_args(Control))
-_PROFILE_OF: Final[Mapping[str, Profile]] = {"newreno": "ns2", "cubic": "linux", "dctcp": "datacenter"}
-_PFABRIC_BUFFER_BYTES: Final = 36_864
-_MARK_FROM_PACKETS: Final = 65
-"""What DCTCP's authors advise at 10 Gbit/s."""
+_NUMBER: Final = click.IntRange(1, 2**32 - 1)
+"""What the simulator counts in 32 bits."""
+_BYTES: Final = click.IntRange(1, 2**63 - 1)
+_GBPS: Final = click.FloatRange(0, 10_000, min_open=True)
+_MOST_US: Final = 1e9
 
 
 @click.command(
@@ -75,17 +57,27 @@ _MARK_FROM_PACKETS: Final = 65
     help="CSV: start_ns,src,dst,bytes, and level where queues are strict; hosts are numbered from 0, leaf by leaf.",
 )
 @click.option(
-    "--flows", type=click.IntRange(1), help="Number of flows to simulate, from the first on. Default: all."
+    "--flows",
+    type=click.IntRange(1, 2**32 - 1),
+    help="Number of flows to simulate, from the first on. Default: all.",
 )
-@click.option("--leaves", type=click.IntRange(1), default=9, show_default=True)
-@click.option("--hosts-per-leaf", type=click.IntRange(1), default=16, show_default=True)
-@click.option("--spines", type=click.IntRange(1), default=16, show_default=True)
-@click.option("--fat-tree", "k", type=click.IntRange(2), metavar="K", help="Switches with K ports instead.")
+@click.option("--leaves", type=click.IntRange(1, 100_000), default=9, show_default=True)
+@click.option("--hosts-per-leaf", type=click.IntRange(1, 100_000), default=16, show_default=True)
+@click.option("--spines", type=click.IntRange(1, 10_000), default=16, show_default=True)
 @click.option(
-    "--host-gbps", type=float, default=10.0, show_default=True, help="Rate of hosts' links, Gbit/s."
+    "--fat-tree", "k", type=click.IntRange(2, 72), metavar="K", help="Switches with K ports instead."
 )
-@click.option("--fabric-gbps", type=float, default=10.0, show_default=True, help="Rate of all other links.")
-@click.option("--delay-us", type=float, default=0.2, show_default=True, help="Delay of every link, one way.")
+@click.option(
+    "--host-gbps", type=_GBPS, default=10.0, show_default=True, help="Rate of hosts' links, Gbit/s."
+)
+@click.option("--fabric-gbps", type=_GBPS, default=10.0, show_default=True, help="Rate of all other links.")
+@click.option(
+    "--delay-us",
+    type=click.FloatRange(0, _MOST_US),
+    default=0.2,
+    show_default=True,
+    help="Delay of every link, one way.",
+)
 @click.option(
     "--link",
     "links",
@@ -103,26 +95,30 @@ _MARK_FROM_PACKETS: Final = 65
     type=click.Choice(get_args(Profile)),
     help="TCP's settings: ns2 (newreno), linux (cubic), datacenter (dctcp).",
 )
-@click.option("--window", type=click.IntRange(1), help="Packets, at first. Default: 12, TCP: the profile's.")
-@click.option("--largest-window", type=click.IntRange(1), help="Packets. Default with pfabric: 15.")
-@click.option("--timeout-us", type=float, help="With pfabric fixed, default 45; with TCP the least.")
-@click.option("--mark-from", type=click.IntRange(0), help="Waiting packets from which DCTCP's are marked.")
+@click.option("--window", type=_NUMBER, help="Packets, at first. Default: 12, TCP: the profile's.")
+@click.option("--largest-window", type=_NUMBER, help="Packets. Default with pfabric: 15.")
+@click.option(
+    "--timeout-us",
+    type=click.FloatRange(0, _MOST_US, min_open=True),
+    help="With pfabric fixed, default 45; with TCP the least.",
+)
+@click.option(
+    "--mark-from", type=click.IntRange(0, 2**32 - 1), help="Waiting packets from which DCTCP's are marked."
+)
 @click.option(
     "--queue", type=click.Choice(get_args(Queue)), help="Default: pfabric with its transport, else fifo."
 )
-@click.option(
-    "--buffer-bytes", type=click.IntRange(1), help="Of a port. Default: 36864 with pfabric, else endless."
-)
-@click.option("--buffer-packets", type=click.IntRange(1), help="Of a port, instead.")
+@click.option("--buffer-bytes", type=_BYTES, help="Of a port. Default: 36864 with pfabric, else endless.")
+@click.option("--buffer-packets", type=_NUMBER, help="Of a port, instead.")
 @click.option(
     "--shared-buffer-bytes",
     "shared_bytes",
-    type=click.IntRange(1),
+    type=_BYTES,
     help="Of a switch, shared by its ports. Without --buffer-bytes or --buffer-packets no port has another limit.",
 )
 @click.option(
     "--alpha",
-    type=click.FloatRange(0, min_open=True),
+    type=click.FloatRange(0, 1e9, min_open=True),
     help="Most that a queue may hold, as a multiple of the free part of the shared buffer. Default: 1.",
 )
 @click.option(
@@ -132,7 +128,7 @@ _MARK_FROM_PACKETS: Final = 65
     show_default=True,
     help="; ".join(f"{name}: {meaning}" for name, meaning in PATHS.items()) + ".",
 )
-@click.option("--seed", type=click.IntRange(0), help="Instead of SPEC's; of a trace: 1.")
+@click.option("--seed", type=click.IntRange(0, 2**64 - 1), help="Instead of SPEC's; of a trace: 1.")
 @click.option(
     "--reference",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -164,7 +160,7 @@ def simulate_command(
 
     SPEC is a YAML file or a preset's name, as ./capstan run takes it; the result has the same tables, files and
     figures. Of a trace, the defaults are the settings of the public trace's reference runs with a fixed window
-    (docs/simulator.md).
+    (docs/simulator.md). Ends with exit code 3 if a figure is further from the reference's than its tolerance.
     """
     if (spec is None) == (trace_file is None):
         raise click.UsageError(
@@ -191,20 +187,8 @@ def simulate_command(
         return
     assert trace_file is not None
     options["seed"] = 1 if options["seed"] is None else options["seed"]
-    settings = _settings(**options)
-    trace = read_trace(trace_file)
-    trace = trace.first(flows) if flows else trace
-    others = read_reference(reference, settings, len(trace)) if reference else {}
-    with progress.status(f"simulating {len(trace)} flows") as status:
-        result = run(settings, trace, lambda done: status.update(f"{done} of {len(trace)} flows have ended"))
-    figures = summarise(settings, trace, result)
-    if reference and not others:
-        progress.print(f"{reference} has no run with these settings and {len(trace)} flows", markup=False)
-    if json_file:
-        write_json(_document(settings, result, figures, others), json_file)
-    if json_file != "-":
-        profile = options["profile"] or _PROFILE_OF.get(options["transport"] or "")
-        _print(len(trace), settings, profile, result, figures, others)
+    profile = profile_of(options["transport"], options["profile"])
+    run_trace(AskedTrace(trace_file, flows, reference, profile, json_file), settings_of(**options))
 
 
 def _need_options_of(context: click.Context, *, of_trace: bool) -> None:
@@ -217,154 +201,3 @@ def _need_options_of(context: click.Context, *, of_trace: bool) -> None:
         if given and wrong:
             where = "SPEC" if of_spec else "a trace"
             raise click.UsageError(f"{parameter.opts[0]} is an option of {where}: leave it out")
-
-
-def _settings(
-    *,
-    leaves: int,
-    hosts_per_leaf: int,
-    spines: int,
-    k: int | None,
-    host_gbps: float,
-    fabric_gbps: float,
-    delay_us: float,
-    links: tuple[str, ...],
-    transport: str | None,
-    profile: Profile | None,
-    window: int | None,
-    largest_window: int | None,
-    timeout_us: float | None,
-    mark_from: int | None,
-    queue: Queue | None,
-    buffer_bytes: int | None,
-    buffer_packets: int | None,
-    shared_bytes: int | None,
-    alpha: float | None,
-    paths: Paths,
-    seed: int,
-) -> Settings:
-    fabric = Fabric(
-        "fat-tree" if k else "leaf-spine",
-        leaves,
-        hosts_per_leaf,
-        spines,
-        k or 4,
-        host_gbps,
-        fabric_gbps,
-        delay_us,
-        tuple(LinkChange.parse(text) for text in links),
-    )
-    hosts = _hosts(transport, profile, window, largest_window, timeout_us)
-    pfabric = isinstance(hosts, PFabricHosts)
-    if pfabric and buffer_bytes is None and buffer_packets is None:
-        buffer_bytes = _PFABRIC_BUFFER_BYTES
-    if mark_from is None:
-        mark_from = _MARK_FROM_PACKETS if isinstance(hosts, Tcp) and hosts.marks else 0
-    if shared_bytes is None and alpha is not None:
-        raise SettingsError("--alpha is of a shared buffer: give --shared-buffer-bytes, too")
-    shared = None if shared_bytes is None else Sharing(shared_bytes, alpha or 1.0)
-    discipline: Queue = queue or ("pfabric" if pfabric else "fifo")
-    buffer = Buffer(discipline, buffer_bytes, buffer_packets, mark_from, shared=shared)
-    return Settings(fabric, buffer, hosts, paths, seed)
-
-
-def _hosts(
-    transport: str | None,
-    profile: Profile | None,
-    window: int | None,
-    largest_window: int | None,
-    timeout_us: float | None,
-) -> Transport:
-    """Return the transport: options that are given replace its own."""
-    if profile is None and transport in (None, "window"):
-        return FixedWindow(window or FixedWindow().window)
-    given: dict[str, Any] = {"initial_window": window, "largest_window": largest_window}
-    given["timeout_us" if transport == "pfabric" else "least_timeout_us"] = timeout_us
-    given = {name: value for name, value in given.items() if value is not None}
-    if transport == "pfabric":
-        if profile is not None:
-            raise SettingsError("--profile sets TCP: leave it out with --transport pfabric")
-        return replace(PFabricHosts(), **given)
-    if transport == "window":
-        raise SettingsError("--profile sets TCP: leave it out with --transport window")
-    of = PROFILES[profile or _PROFILE_OF[transport or ""]]
-    if transport is not None:
-        given |= {"control": transport, "marks": transport == "dctcp"}
-    return replace(of, **given)
-
-
-def _document(
-    settings: Settings, result: Result, figures: Mapping[str, Figure], others: Mapping[str, float]
-) -> dict[str, Any]:
-    rows = {
-        name: {"value": figure.value, "unit": figure.unit, "reference": others.get(name)}
-        for name, figure in figures.items()
-    }
-    return {
-        "settings": settings.to_dict(),
-        "figures": rows,
-        "events": result.totals.events,
-        "simulated_s": result.totals.simulated_s,
-        "flows": {
-            "completed_ps": result.completed_ps.tolist(),
-            "delivered_ps": result.delivered_ps.tolist(),
-            "sent": result.sent.tolist(),
-            "resent": result.resent.tolist(),
-        },
-    }
-
-
-def _print(
-    flows: int,
-    settings: Settings,
-    profile: Profile | None,
-    result: Result,
-    figures: Mapping[str, Figure],
-    others: Mapping[str, float],
-) -> None:
-    fabric, buffer = settings.fabric, settings.buffer
-    table = Table(title=f"{flows} flows, {fabric.hosts} hosts", title_justify="left")
-    for column in ("figure", "value", "unit", *(("reference", "difference") if others else ())):
-        table.add_column(column, justify="left" if column in ("figure", "unit") else "right")
-    for name, figure in figures.items():
-        cells = [name, _number(figure), figure.unit]
-        if others:
-            other = others.get(name)
-            cells += (
-                ["", ""]
-                if other is None
-                else [_number(Figure(other, figure.unit)), _difference(figure, other)]
-            )
-        table.add_row(*cells)
-    results.print(table)
-    shape = (
-        f"fat tree, k = {fabric.k}"
-        if fabric.shape == "fat-tree"
-        else f"{fabric.leaves} leaves x {fabric.hosts_per_leaf} hosts, {fabric.spines} spines"
-    )
-    limit = room_words(buffer)
-    if buffer.shared is not None:
-        limit += f", {buffer.shared.bytes} B a switch shared, alpha {buffer.shared.alpha:g}"
-    totals = result.totals
-    rate = totals.data_packets_sent / max(totals.processor_s, 1e-9) / 1e6
-    for line in (
-        f"{shape}; {fabric.host_gbps:g} and {fabric.fabric_gbps:g} Gbit/s, {fabric.delay_us:g} us a link; "
-        f"queues: {limit}; {marks_words(buffer)}",
-        f"transport: {transport_words(settings.transport, profile)}",
-        f"paths: {settings.paths} ({PATHS[settings.paths]}); seed {settings.seed}",
-        f"{totals.simulated_s:.3f} s simulated in {totals.processor_s:.1f} s of processor time: "
-        f"{rate:.2f} million data packets/s",
-    ):
-        results.print(line, markup=False, soft_wrap=True)
-
-
-def _number(figure: Figure) -> str:
-    return {"us": f"{figure.value:.1f}", "ratio": f"{figure.value:.4f}"}.get(
-        figure.unit, f"{figure.value:.0f}"
-    )
-
-
-def _difference(figure: Figure, other: float) -> str:
-    if other == 0:
-        return "0" if figure.value == 0 else "from 0"
-    return f"{figure.value / other - 1:+.2%}"

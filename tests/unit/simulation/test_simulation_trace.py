@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,18 +13,15 @@ from click.testing import CliRunner
 
 from cli.commands.simulate import simulate_command
 from simulation.fabrics import SettingsError
-from simulation.reference import read_reference
 from simulation.runs import run
 from simulation.settings import Settings
 from simulation.summary import summarise
-from simulation.trace import TraceError, read_trace
-from simulation.websearch import SHA256, as_csv, common_trace
-
-YAPS = Path(__file__).parents[3] / "simulation" / "yaps-websearch-144-load60.csv"
+from simulation.trace import LATEST_START_NS, Trace, TraceError, as_csv, read_trace
+from simulation.websearch import SHA256, common_trace
 
 
 def test_the_common_trace_is_the_published_one() -> None:
-    assert hashlib.sha256(as_csv(common_trace()).encode()).hexdigest() == SHA256
+    assert hashlib.sha256(as_csv(common_trace()).encode()).hexdigest() == SHA256 == common_trace().sha256()
 
 
 def test_a_trace_reads_as_it_was_written(tmp_path: Path) -> None:
@@ -45,6 +43,12 @@ def test_a_trace_reads_as_it_was_written(tmp_path: Path) -> None:
         ("start_ns,src,dst,bytes\n1,2,3,4.5\n", "line 2"),
         ("start_ns,src,dst,bytes\n1,-2,3,4\n", "line 2.*below 0"),
         ("start_ns,src,dst,bytes\n1,2,3,99999999999999999999\n", "line 2"),
+        (
+            "start_ns,src,dst,bytes\n1,2,3,4\n99999999999999999,2,3,4\n",
+            f"line 3: start_ns .* {LATEST_START_NS}",
+        ),
+        ("start_ns,src,dst,bytes\n1,2,4294967296,4\n", "line 2: dst is 4294967296: give at most 4294967295"),
+        ("start_ns,src,dst,bytes,level\n1,2,3,4,4294967296\n", "line 2: level"),
     ],
 )
 def test_a_trace_that_cannot_be_read_says_where(tmp_path: Path, text: str, words: str) -> None:
@@ -54,10 +58,26 @@ def test_a_trace_that_cannot_be_read_says_where(tmp_path: Path, text: str, words
         read_trace(path)
 
 
+def test_the_latest_start_is_simulated_and_one_later_is_not() -> None:
+    first = common_trace().first(20)
+
+    def late(by: int) -> Trace:
+        return replace(first, starts_ns=first.starts_ns - first.starts_ns[0] + by)
+
+    span = int(first.starts_ns[-1] - first.starts_ns[0])
+    assert (run(Settings(), late(LATEST_START_NS - span)).completed_ps > 0).all()
+    with pytest.raises(
+        SettingsError, match=f"flow 19 starts at {LATEST_START_NS + 1} ns: .* {LATEST_START_NS} ns"
+    ):
+        run(Settings(), late(LATEST_START_NS - span + 1))
+
+
 def test_levels_are_a_fifth_column(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_text("start_ns,src,dst,bytes,level\n1,2,3,4,5\n")
-    assert read_trace(path).levels.tolist() == [5]
+    trace = read_trace(path)
+    assert trace.levels.tolist() == [5]
+    assert as_csv(trace) == path.read_text()
 
 
 def test_percentiles_and_means_are_those_of_numpy() -> None:
@@ -70,44 +90,11 @@ def test_percentiles_and_means_are_those_of_numpy() -> None:
     assert figures["slowdown, all, mean"].value >= 1
 
 
-def test_reference_figures_are_of_the_same_run_only() -> None:
-    figures = read_reference(YAPS, Settings(), 10_000)
-    assert figures["FCT, all, mean"] == 5147.0
-    assert figures["FCT, < 100 KB, p99"] == 556.5
-    assert read_reference(YAPS, Settings(paths="sum"), 10_000)["FCT, all, mean"] == 5931.4
-    assert read_reference(YAPS, Settings(), 9_999) == {}
-    assert read_reference(YAPS, Settings(paths="random"), 10_000) == {}
-
-
-def test_a_file_without_figures_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "figures.csv"
-    path.write_text("a,b\n")
-    with pytest.raises(SettingsError, match="columns"):
-        read_reference(path, Settings(), 1)
-    path.write_text("spines,transport,paths,flows,figure,value\n16,window,turn,1,FCT,much\n")
-    with pytest.raises(SettingsError, match="line 2"):
-        read_reference(path, Settings(), 1)
-
-
 @pytest.fixture
 def trace_file(tmp_path: Path) -> Path:
     path = tmp_path / "trace.csv"
     path.write_text(as_csv(common_trace().first(40)))
     return path
-
-
-def test_the_command_prints_figures_beside_references(trace_file: Path, tmp_path: Path) -> None:
-    reference = tmp_path / "reference.csv"
-    reference.write_text(
-        'spines,transport,paths,flows,figure,value\n16,pfabric,turn,40,"FCT, all, mean",1000\n'
-    )
-    of = CliRunner().invoke(
-        simulate_command,
-        ["--trace-file", str(trace_file), "--transport", "pfabric", "--reference", str(reference)],
-    )
-    assert of.exit_code == 0, of.output
-    assert "1000.0" in of.output
-    assert "queues: pfabric, 36864 B" in of.output
 
 
 def test_the_json_document_has_settings_figures_and_flows(trace_file: Path) -> None:
@@ -173,3 +160,76 @@ def test_a_profile_of_what_is_no_tcp_is_an_error(trace_file: Path, transport: st
     of = CliRunner().invoke(simulate_command, options)
     assert isinstance(of.exception, SettingsError)
     assert "leave it out" in str(of.exception)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--flows", "99999999999"),
+        ("--leaves", "100001"),
+        ("--hosts-per-leaf", "99999999999"),
+        ("--spines", "99999999999"),
+        ("--fat-tree", "74"),
+        ("--host-gbps", "10001"),
+        ("--fabric-gbps", "0"),
+        ("--delay-us", "-1"),
+        ("--window", "99999999999"),
+        ("--largest-window", "99999999999"),
+        ("--timeout-us", "1e10"),
+        ("--mark-from", "99999999999"),
+        ("--buffer-bytes", "99999999999999999999"),
+        ("--buffer-packets", "99999999999"),
+        ("--shared-buffer-bytes", "99999999999999999999"),
+        ("--alpha", "1e10"),
+        ("--seed", "99999999999999999999"),
+    ],
+)
+def test_a_number_that_cannot_be_names_its_option(trace_file: Path, option: str, value: str) -> None:
+    of = CliRunner().invoke(simulate_command, ["--trace-file", str(trace_file), option, value])
+    assert of.exit_code == 2
+    assert f"'{option}'" in of.output
+    assert "range" in of.output
+
+
+@pytest.mark.parametrize("change", ["0-0=99999", "0-0=1@1e10", "0-0=1@99999999999"])
+def test_a_link_that_cannot_be_is_named(trace_file: Path, change: str) -> None:
+    of = CliRunner().invoke(simulate_command, ["--trace-file", str(trace_file), "--link", change])
+    assert isinstance(of.exception, SettingsError)
+    assert str(of.exception).startswith(f"link '{change}'")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--profile", "linux", "--mark-from", "5"], "--mark-from 5: no host reads marks"),
+        (["--mark-from", "5"], "--mark-from 5: no host reads marks"),
+        (["--transport", "pfabric", "--mark-from", "5"], "--mark-from 5: no host reads marks"),
+        (
+            ["--transport", "dctcp", "--buffer-packets", "20"],
+            "--mark-from 65 (the default): ports hold 20 packets",
+        ),
+        (
+            ["--transport", "dctcp", "--mark-from", "21", "--buffer-packets", "20"],
+            "--mark-from 21: ports hold",
+        ),
+    ],
+)
+def test_marks_that_no_host_reads_or_that_never_come_are_an_error(
+    trace_file: Path, options: list[str], words: str
+) -> None:
+    of = CliRunner().invoke(simulate_command, ["--trace-file", str(trace_file), *options])
+    assert isinstance(of.exception, SettingsError)
+    assert words in str(of.exception)
+
+
+def test_marks_that_come_rarely_are_noticed(trace_file: Path) -> None:
+    arguments = ["--trace-file", str(trace_file), "--transport", "dctcp", "--mark-from", "20"]
+    few = CliRunner().invoke(simulate_command, [*arguments, "--buffer-bytes", "29999"])
+    assert (few.exit_code, "ports hold 29999 B, 19 full packets" in few.stderr) == (0, True)
+    enough = CliRunner().invoke(simulate_command, [*arguments, "--buffer-bytes", "30000"])
+    assert (enough.exit_code, "full packets" in enough.stderr) == (0, False)
+
+
+def test_a_small_buffer_is_named_with_its_unit(trace_file: Path) -> None:
+    of = CliRunner().invoke(simulate_command, ["--trace-file", str(trace_file), "--buffer-bytes", "1000"])
+    assert str(of.exception) == "a port's buffer of 1000 B holds no packet of 1500 B: make it larger"

@@ -33,7 +33,7 @@ CHANGED: dict[str, Any] = {
     "delayed_packets": 3,
     "delayed_us": 700.0,
     "opening": True,
-    "undo": True,
+    "undo": False,
     "hystart": True,
     "prr": True,
     "mark_acknowledgements": True,

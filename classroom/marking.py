@@ -8,6 +8,7 @@ import os
 import shutil
 import stat
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Final
 from classroom import sandbox
 from classroom.answer import Finding
 from classroom.own_results import copy_results
+from classroom.process_group import Broken, new_group, place_of_groups
 from classroom.submissions import Submission
 
 MOST_TEXT: Final = 2000
@@ -52,18 +54,35 @@ def mark_class(
     if in_sandbox:
         sandbox.check_sandbox()
 
+    place, stopped = place_of_groups(), threading.Event()
+
     def mark_and_report(submission: Submission, number: int) -> Mark:
         user = sandbox.FIRST_USER + number % sandbox.USERS
-        mark = mark_submission(submission, limits, user, in_sandbox=in_sandbox)
+        mark = mark_submission(submission, limits, user, place, stopped, in_sandbox=in_sandbox)
         marked(mark)
         return mark
 
     with ThreadPoolExecutor(at_once) as pool:
-        return list(pool.map(mark_and_report, submissions, itertools.count()))
+        try:
+            return list(pool.map(mark_and_report, submissions, itertools.count()))
+        except BaseException:  # Ctrl-C: a submission, in a session of its own, does not have it
+            stopped.set()
+            raise
 
 
-def mark_submission(submission: Submission, limits: sandbox.Limits, user: int, *, in_sandbox: bool) -> Mark:
-    """Return what the check of *submission* finds within *limits*. user: whom a sandbox of root becomes."""
+def mark_submission(
+    submission: Submission,
+    limits: sandbox.Limits,
+    user: int,
+    groups: Path | None,
+    stopped: threading.Event,
+    *,
+    in_sandbox: bool,
+) -> Mark:
+    """Return what the check of *submission* finds within *limits*.
+
+    user: whom a sandbox of root becomes. groups: below which its control group is made. stopped: set to end it early.
+    """
     with tempfile.TemporaryDirectory(prefix="capstan-mark-") as scratch:
         directory = Path(scratch) / "verdict"
         directory.mkdir()
@@ -85,16 +104,20 @@ def mark_submission(submission: Submission, limits: sandbox.Limits, user: int, *
             command = sandbox.limited(limits, [sandbox.PYTHON, *arguments])
             environment = sandbox.plain_environment(directory)
         output = Path(scratch) / "output.txt"
-        code = sandbox.run(command, output, limits.wall_s, environment)
-        return read_mark(submission, code, place.verdict, output, limits)
+        group = new_group(groups, limits.together)
+        ending = sandbox.run(command, output, limits, group, environment, stopped)
+        return read_mark(submission, ending, place.verdict, output, limits)
 
 
 def read_mark(
-    submission: Submission, code: int | None, verdict: Path, output: Path, limits: sandbox.Limits
+    submission: Submission, ending: int | Broken, verdict: Path, output: Path, limits: sandbox.Limits
 ) -> Mark:
-    """Return the mark that a check has left: its verdict, or why there is none. code: None if it took too long."""
-    if code is None:
-        return Mark(submission, (), f"takes longer than {limits.wall_s:g} s: is there a loop without an end?")
+    """Return the mark that a check has left: its verdict, or why there is none.
+
+    ending: its exit code, or the limit for which it was ended.
+    """
+    if isinstance(ending, Broken):
+        return Mark(submission, (), _beyond(ending, limits))
     try:
         document = json.loads(_read_file(verdict, limits.file_size))
         if "error" in document:
@@ -105,7 +128,7 @@ def read_mark(
         )
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         printed = output.read_text(encoding="utf-8", errors="replace").strip()[-MOST_TEXT:]
-        return Mark(submission, (), _ending(code, _printable(printed).splitlines()[-1:], limits))
+        return Mark(submission, (), _ending(ending, _printable(printed).splitlines()[-1:], limits))
     return Mark(submission, findings, None)
 
 
@@ -125,10 +148,24 @@ def _printable(text: str) -> str:
     )
 
 
+def _beyond(broken: Broken, limits: sandbox.Limits) -> str:
+    match broken:
+        case Broken.WALL_TIME:
+            return f"takes longer than {limits.wall_s:g} s: is there a loop without an end?"
+        case Broken.PROCESSOR_TIME:
+            return (
+                f"takes more than {limits.processor_s} s of processor time: is there a loop without an end?"
+            )
+        case Broken.MEMORY:
+            return f"takes more than {limits.memory / 1024**3:g} GiB of memory"
+        case Broken.PROCESSES:
+            return f"has more than {limits.processes} processes at once"
+
+
 def _ending(code: int, last_line: list[str], limits: sandbox.Limits) -> str:
     signal_number = code - 128 if code > 128 else -code
     if signal_number in (9, 24):  # SIGKILL, SIGXCPU: the limit of processor time
-        return f"takes more than {limits.processor_s} s of processor time: is there a loop without an end?"
+        return _beyond(Broken.PROCESSOR_TIME, limits)
     if last_line and "MemoryError" in last_line[0]:
-        return f"takes more than {limits.memory / 1024**3:g} GiB of memory"
+        return _beyond(Broken.MEMORY, limits)
     return f"ends with exit code {code}" + (f": {last_line[0]}" if last_line else "")

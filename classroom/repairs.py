@@ -79,7 +79,7 @@ def _case(said: Any, k: int, blocked: float, target: float) -> Finding:
     r, least = _whole(said), least_repairs(k, blocked, target)
     probability = decode_probability(k, r, blocked)
     text = (
-        f"steps 4 to 6: k = {k}, {blocked:.0%} blocked: r = {r} decodes {probability:.3f} of units ({target})"
+        f"steps 4 to 6, k = {k}, {blocked:.0%} blocked: r = {r} decodes {probability:.3f} of units ({target})"
     )
     if r > least:
         text += f"; {least} would do: repairs are load, too"

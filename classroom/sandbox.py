@@ -9,14 +9,18 @@ cheat can write its own verdict: read what is surprisingly good.
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from capstan_client.errors import CapstanError
+from classroom.process_group import EVERY_S, Broken, Most, ProcessGroup
 
 CAPSTAN: Final = Path(__file__).resolve().parents[1]
 ROOMS: Final = (
@@ -44,7 +48,10 @@ class SandboxError(CapstanError, RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a submission may take. processor_s, wall_s: seconds; memory, file_size: bytes."""
+    """What a submission may take. processor_s, wall_s: seconds; memory, file_size: bytes.
+
+    processor_s, memory, processes: of all its processes together; open_files: of each.
+    """
 
     processor_s: int = 15
     wall_s: float = 180.0
@@ -52,6 +59,11 @@ class Limits:
     file_size: int = 1024**2
     processes: int = 64
     open_files: int = 256
+
+    @property
+    def together(self) -> Most:
+        """Return what all processes may take together."""
+        return Most(self.processor_s, self.memory, self.processes)
 
 
 LIMITS: Final = Limits()
@@ -71,7 +83,7 @@ class Place:
 
 
 def limited(limits: Limits, command: list[str]) -> list[str]:
-    """Return *command* with *limits* on each of its processes."""
+    """Return *command* with *limits* on each of its processes: what no process may take alone."""
     return [
         *("prlimit", f"--cpu={limits.processor_s}", f"--as={limits.memory}", f"--fsize={limits.file_size}"),
         *(f"--nproc={limits.processes}", f"--nofile={limits.open_files}", "--core=0", "--"),
@@ -148,26 +160,63 @@ def check_sandbox() -> None:
 
 
 def run(
-    command: list[str], output: Path, wall_s: float, environment: dict[str, str] | None = None
-) -> int | None:
-    """Run *command*, write what it prints to *output*, and return its exit code; None: ended after *wall_s* seconds.
+    command: list[str],
+    output: Path,
+    limits: Limits,
+    group: ProcessGroup,
+    environment: dict[str, str] | None = None,
+    stopped: threading.Event | None = None,
+) -> int | Broken:
+    """Run *command* in *group*, write what it prints to *output*, and return its exit code, or the limit it broke.
 
-    Its limit of file size holds for *output* too.
+    All that it started has ended then. Its limit of file size holds for *output* too. stopped: set to end it early.
     """
+    deadline = time.monotonic() + limits.wall_s
     with output.open("wb") as printed:
         try:
-            return subprocess.run(
-                command,
+            process = subprocess.Popen(
+                group.entering(command),
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=subprocess.STDOUT,
-                timeout=wall_s,
                 env=environment,
                 cwd=CAPSTAN,
-                check=False,
-            ).returncode
-        except subprocess.TimeoutExpired:
-            return None
+                start_new_session=True,
+            )
+        except OSError:
+            group.end()
+            raise
+    group.begun(process.pid)
+    try:
+        broken = _watch(process, limits, group, deadline, stopped or threading.Event())
+    finally:
+        process.kill()
+        group.end()
+        code = process.wait()
+    return code if broken is None else broken
+
+
+def _watch(
+    process: subprocess.Popen[bytes],
+    limits: Limits,
+    group: ProcessGroup,
+    deadline: float,
+    stopped: threading.Event,
+) -> Broken | None:
+    """Return the limit that *group* broke before *process* ended, None if it kept to all."""
+    ended = os.pidfd_open(process.pid)
+    try:
+        waiting = select.poll()  # select() cannot take descriptors above 1023
+        waiting.register(ended, select.POLLIN)
+        while not waiting.poll(EVERY_S * 1000):
+            broken = limits.together.broken_by(group.use(limits.together))
+            if time.monotonic() > deadline or stopped.is_set():
+                broken = broken or Broken.WALL_TIME
+            if broken is not None:
+                return broken
+    finally:
+        os.close(ended)
+    return Broken.MEMORY if group.out_of_memory() else None
 
 
 def plain_environment(scratch: Path) -> dict[str, str]:

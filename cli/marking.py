@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from classroom.marking import Mark, mark_class
-from classroom.marks import as_csv, as_github_classroom, as_gradescope, as_json
+from classroom.marks import as_csv, as_github_classroom, as_gradescope, as_json, item_of
 from classroom.submissions import read_submissions
 from cli.console import progress, results
 from topologies.cores import own_cores
@@ -54,7 +54,7 @@ def missing_items(mark: Mark) -> list[str]:
     """Return what is missing, an item each, without what was found."""
     if mark.error is not None:
         return [mark.error]
-    return [finding.text.partition(": ")[0] for finding in mark.findings if not finding.right]
+    return [item_of(finding.text) for finding in mark.findings if not finding.right]
 
 
 def write_marks(marks: list[Mark], directory: Path) -> None:

@@ -9,10 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from classroom import marking
 from classroom.labs import LABS
 from classroom.marking import mark_class
 from classroom.sandbox import Limits
 from classroom.submissions import read_submissions
+from tests.greedy_submissions import BURNS, EATS
 
 ROOT = Path(__file__).resolve().parents[2]
 WRONG = ROOT / "tests" / "unit" / "classroom" / "wrong_answers"
@@ -94,6 +98,24 @@ def test_a_loop_without_an_end_is_ended_by_its_processor_time(tmp_path: Path) ->
     _submit(tmp_path, "loops", 3, b"while True:\n    pass\n")
     (mark,) = mark_class(read_submissions(tmp_path).submissions, 1, limits=Limits(processor_s=3))
     assert "takes more than 3 s of processor time" in str(mark.error)
+
+
+@pytest.mark.parametrize("grouped", [True, False], ids=["group", "no group"])
+def test_all_processes_of_a_submission_share_its_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grouped: bool
+) -> None:
+    """Each process alone is within them."""
+    if not grouped:
+        monkeypatch.setattr(marking, "place_of_groups", lambda: None)
+    solution = LABS[3].solution.read_bytes()
+    _submit(tmp_path, "burns", 3, BURNS.encode() + solution)
+    _submit(tmp_path, "eats", 3, EATS.encode() + solution)
+    limits = Limits(processor_s=3, memory=512 << 20)
+    marks = mark_class(read_submissions(tmp_path).submissions, 1, limits=limits)
+    assert [mark.error for mark in marks] == [
+        "takes more than 3 s of processor time: is there a loop without an end?",
+        "takes more than 0.5 GiB of memory",
+    ]
 
 
 def _submit(students: Path, student: str, number: int, content: bytes) -> None:

@@ -11,6 +11,7 @@ import pytest
 from classroom import collisions, mode_time, repairs
 from classroom.answer import AnswerError
 from classroom.labs import DIRECTORY, LABS, ClassroomLab
+from classroom.marks import item_of
 from cli.app import capstan
 from controller.modes.monitor import ModeMonitor
 from controller.schemes.scheme import ModeRule
@@ -24,6 +25,14 @@ def test_solutions_pass_and_starters_fail(lab: ClassroomLab, tmp_path: Path) -> 
     assert all(one.right for one in lab.check(lab.solution, tmp_path))
     start = lab.check(lab.directory / lab.start, tmp_path)
     assert any(not one.right for one in start)
+
+
+@pytest.mark.parametrize("lab", LABS.values(), ids=lambda lab: lab.folder)
+def test_no_two_items_of_a_lab_have_the_same_name(lab: ClassroomLab, tmp_path: Path) -> None:
+    """Gradescope takes them for one test."""
+    for file in (lab.solution, lab.directory / lab.start):
+        items = [item_of(finding.text) for finding in lab.check(file, tmp_path)]
+        assert sorted(set(items)) == sorted(items)
 
 
 def test_lab_1_wants_a_result(tmp_path: Path) -> None:
@@ -142,7 +151,7 @@ def run(*words: str) -> int:
 
 def test_the_command_says_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("lab-check", "3", str(LABS[3].directory / "start.py")) == 1
-    assert "MISSING  steps 4 to 6: k = 10, 20% blocked: r = 3 decodes 0.747" in capsys.readouterr().out
+    assert "MISSING  steps 4 to 6, k = 10, 20% blocked: r = 3 decodes 0.747" in capsys.readouterr().out
     assert run("lab-check", "3", str(LABS[3].solution)) == 0
     assert "lab 3: nothing is missing" in capsys.readouterr().out
     assert run("lab-check") == 0

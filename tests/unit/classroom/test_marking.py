@@ -16,6 +16,7 @@ from classroom.answer import Finding
 from classroom.labs import LABS
 from classroom.marking import Mark, mark_class, read_mark
 from classroom.marks import as_csv, as_github_classroom, as_gradescope, as_json
+from classroom.process_group import Broken
 from classroom.submissions import Submission, SubmissionsError, read_submissions
 from cli.app import capstan
 
@@ -93,7 +94,10 @@ def test_a_link_to_others_files_is_refused(tmp_path: Path, link: str) -> None:
 @pytest.mark.parametrize(
     ("code", "verdict", "printed", "error"),
     [
-        (None, "", "", "takes longer than 180 s"),
+        (Broken.WALL_TIME, "", "", "takes longer than 180 s"),
+        (Broken.PROCESSOR_TIME, "", "", "more than 15 s of processor time"),
+        (Broken.MEMORY, '{"findings": []}', "", "more than 2 GiB of memory"),
+        (Broken.PROCESSES, "", "", "more than 64 processes"),
         (0, '{"error": "/submission/lab3.py, line 1: no"}', "", "lab3.py, line 1: no"),
         (-9, "", "", "more than 15 s of processor time"),
         (152, "", "", "more than 15 s of processor time"),
@@ -107,7 +111,7 @@ def test_a_link_to_others_files_is_refused(tmp_path: Path, link: str) -> None:
     ],
 )
 def test_a_check_without_findings_says_why(
-    tmp_path: Path, code: int | None, verdict: str, printed: str, error: str
+    tmp_path: Path, code: int | Broken, verdict: str, printed: str, error: str
 ) -> None:
     written, output = tmp_path / "verdict.json", tmp_path / "output.txt"
     if verdict:

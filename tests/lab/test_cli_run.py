@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from capstan_client.client import Capstan
 from capstan_client.controller import ControllerClient
 from capstan_client.errors import ControllerError
 from tests.lab.lab_processes import pid_of
@@ -147,6 +148,16 @@ def test_a_lab_is_held_used_and_taken_down(spec: Path, tmp_path: Path) -> None:
             done = capstan(*arguments)
             assert done.returncode == code, done.stderr
             assert words in done.stderr
+        # An experiment begun by the API runs on the fabric that is held, and ends with results.
+        with Capstan(held.api) as client:
+            begun = client.submit(spec=spec, name="begun", schemes=["ecmp"])
+            begun.wait()
+            short = [flow for flow in begun.flows() if flow["traffic_class"] == "short"]
+            assert [flow["state"] for flow in short] == ["finished"] * 6
+            assert {switch["name"] for switch in client.fabric()["switches"]} == {"l1", "l2", "s1", "s2"}
+            assert [one["name"] for one in client.experiments("finished")] == ["begun"]
+        with ControllerClient(held.api) as controller:
+            eventually(lambda: controller.scheme()["base"] == "rps", "the scheme that was in force before")
     finally:
         assert held.end() == ""
 

@@ -1,7 +1,7 @@
-"""Thirty submissions of a class, marked as `lab-check --batch` marks them: each in a sandbox of its own, on all cores.
+"""A class of 35 submissions, marked as `lab-check --batch` marks them: each in a sandbox of its own, on all cores.
 
-Five students answer the six labs that need no result of a run; of every second one the answers are those that the labs
-begin with, so that what is wrong takes its time, too.
+Five students answer all labs, with a recorded table of flows for lab 1; of every second one the answers are those that
+the labs begin with, so that what is wrong takes its time, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from classroom.submissions import read_submissions
 from topologies.cores import own_cores
 
 STUDENTS: Final = 5
-NUMBERS: Final = (2, 3, 4, 5, 6, 7)
+RUN_OF_LAB_1: Final = (
+    "id,repeat,traffic_class,paths\n1,0,long,2049:900\n2,0,long,2049:800 2050:10\n3,0,long,2050:700\n"
+)
+"""Two of its three long flows share a path."""
 GOAL: Final = Goal(60.0, cores=2)
 
 
@@ -39,16 +42,17 @@ def run() -> dict[str, Any]:
         f"{len(marks)} submissions": Figure(seconds, "s", GOAL),
         "from a mark to the next, p95": Figure(percentile(gaps, 95), "s"),
     }
-    return document(figures, (f"{STUDENTS} students, labs {', '.join(map(str, NUMBERS))}; {cores} at once",))
+    return document(figures, (f"{STUDENTS} students, {len(LABS)} labs; {cores} at once",))
 
 
 def hand_in(directory: Path) -> None:
-    """Put a folder for each student into *directory*, with an answer for each of NUMBERS."""
+    """Put a folder for each student into *directory*, with an answer for each lab and the result that lab 1 wants."""
     for student in range(STUDENTS):
         folder = directory / f"student{student + 1}"
-        folder.mkdir()
-        for number in NUMBERS:
-            lab = LABS[number]
+        result = folder / "results" / "lab1-20260101-120000"
+        result.mkdir(parents=True)
+        (result / "flows.csv").write_text(RUN_OF_LAB_1, encoding="utf-8")
+        for number, lab in LABS.items():
             answer = lab.directory / lab.start if student % 2 else lab.solution
             shutil.copyfile(answer, folder / f"lab{number}{answer.suffix}")
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.e2e.begun_on_page import RUN_MS, begin, finished, is_live
 from tests.e2e.browser_network import BrowserNetwork
 from tests.e2e.conftest import PATIENCE_MS
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.timeout(1200)
 ROOT = Path(__file__).resolve().parents[2]
-RUN_MS = 240_000
 SPINES = 4
 """Of the preset `small`."""
 MANY_FLOWS = "5000"
@@ -62,32 +62,10 @@ def ours() -> list[int]:
     return []
 
 
-def begin(page: Page, ours: list[int], fields: dict[str, str]) -> int:
-    """Begin `small` with ECMP alone and these fields changed; return its number."""
-    page.goto("/compare")
-    for scheme in ("rps", "caps"):
-        page.get_by_label(scheme, exact=True).uncheck()
-    for index, (field, value) in enumerate(fields.items()):
-        page.get_by_role("button", name="Change another field").click()
-        page.get_by_role("combobox", name="Field", exact=True).nth(index).fill(field)
-        page.get_by_label("Value", exact=True).nth(index).fill(value)
-    expect(page.get_by_text(re.compile("✓ 1 run, about"))).to_be_visible()
-    page.get_by_role("button", name="Begin").click()
-    expect(page).to_have_url(re.compile(r"/compare/\d+$"))
-    ours.append(int(page.url.rpartition("/")[2]))
-    return ours[-1]
-
-
 def cancel(page: Page) -> None:
     """Cancel the experiment whose page is open."""
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("[data-state=cancelled]")).to_be_visible(timeout=RUN_MS)
-
-
-def finished(page: Page) -> None:
-    """Wait for the result of the experiment whose page is open."""
-    expect(page.locator("[data-state=finished]").first).to_be_visible(timeout=RUN_MS)
-    expect(page.get_by_role("img", name=re.compile("mean completion time: ecmp [0-9.]+ ms"))).to_be_visible()
 
 
 def goes_on_after(said: Path, words: str) -> bool:
@@ -106,16 +84,16 @@ def test_the_page_opens_on_the_tour(page: Page) -> None:
 
 
 def test_an_experiment_runs_on_the_demos_own_fabric_and_is_watched(page: Page, ours: list[int]) -> None:
-    number = begin(page, ours, {"workload.flows.count": MANY_FLOWS})
+    ours.append(number := begin(page, {"workload.flows.count": MANY_FLOWS}))
     expect(page.get_by_text(re.compile("run 1 of 1"))).to_be_visible(timeout=RUN_MS)
-    expect(page.locator("[data-link] [data-step]:not([data-step='0'])").first).to_be_visible(timeout=RUN_MS)
+    is_live(page)
     expect(page.get_by_test_id("class-short").locator("li").first).to_be_visible()
     spines_seen(page, SPINES)
     page.goto("/watch")
     expect(page.get_by_text(f"This is the run of experiment {number}")).to_be_visible()
     page.goto(f"/compare/{number}")
     cancel(page)
-    begin(page, ours, {"workload.flows.count": FEW_FLOWS})
+    ours.append(begin(page, {"workload.flows.count": FEW_FLOWS}))
     finished(page)
 
 
@@ -123,7 +101,7 @@ def test_a_step_of_the_tour_runs_live_on_that_fabric(page: Page) -> None:
     page.goto("/tour?step=1")
     page.get_by_role("button", name="Run ECMP live on switches").click()
     expect(page).to_have_url(re.compile(r"/compare/\d+$"))
-    expect(page.locator("[data-link] [data-step]:not([data-step='0'])").first).to_be_visible(timeout=RUN_MS)
+    is_live(page)
     spines_seen(page, SPINES)
     finished(page)
 
@@ -131,14 +109,14 @@ def test_a_step_of_the_tour_runs_live_on_that_fabric(page: Page) -> None:
 def test_one_that_needs_another_fabric_is_watched_on_it_and_the_demo_goes_on(
     page: Page, ours: list[int], said: Path
 ) -> None:
-    number = begin(page, ours, {"workload.flows.count": MANY_FLOWS, "fabric.spines": "2"})
+    ours.append(number := begin(page, {"workload.flows.count": MANY_FLOWS, "fabric.spines": "2"}))
     expect(page.get_by_text(re.compile("run 1 of 1"))).to_be_visible(timeout=RUN_MS)
     page.goto("/watch")
     spines_seen(page, 2)
     expect(page.get_by_text(f"This is the run of experiment {number}")).to_be_visible()
     page.goto(f"/compare/{number}")
     cancel(page)
-    number = begin(page, ours, {"workload.flows.count": FEW_FLOWS, "fabric.spines": "2"})
+    ours.append(number := begin(page, {"workload.flows.count": FEW_FLOWS, "fabric.spines": "2"}))
     finished(page)
     page.goto("/watch")
     spines_seen(page, SPINES)
@@ -154,7 +132,7 @@ def test_what_gave_way_is_listed_as_cancelled(page: Page, ours: list[int]) -> No
 
 
 def test_one_that_is_cancelled_gives_the_fabric_back(page: Page, ours: list[int], said: Path) -> None:
-    number = begin(page, ours, {"workload.flows.count": MANY_FLOWS})
+    ours.append(number := begin(page, {"workload.flows.count": MANY_FLOWS}))
     expect(page.get_by_text(re.compile("run 1 of 1"))).to_be_visible(timeout=RUN_MS)
     cancel(page)
     stopped = f"experiment {number} (small) was stopped"

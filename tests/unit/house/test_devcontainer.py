@@ -89,3 +89,20 @@ def test_jupyter_has_what_notebooks_import_and_starts_as_root() -> None:
 def test_sysctls_of_network_namespaces_can_be_written_in_it_as_in_the_labs_container() -> None:
     assert document()["postStartCommand"] == "docker/sysctls"
     assert "\n/opt/capstan/docker/sysctls\n" in (ROOT / "docker" / "lab").read_text()
+
+
+def test_the_recipe_that_builds_it_runs_commands_and_tests_that_are_there() -> None:
+    recipe = yaml.safe_load((ROOT / ".github" / "workflows" / "devcontainer.yml").read_text())
+    [step] = [
+        step
+        for step in recipe["jobs"]["devcontainer"]["steps"]
+        if step["uses"].startswith("devcontainers/ci@")
+    ]
+    first, *lines = step["with"]["runCmd"].splitlines()
+    assert first == "set -e"  # the shell's exit code would be the last command's
+    assert [shlex.split(line)[:2] for line in lines] == [
+        ["./capstan", name] for name in ("lab-check", "simulate", "test")
+    ]
+    files = [word for line in lines for word in shlex.split(line) if word.endswith(".py")]
+    assert len(files) == 2
+    assert all((ROOT / file).is_file() for file in files)

@@ -1,0 +1,90 @@
+"""Answers of labs 3 and 5 on a fabric: a scheme with a student's r, and types of the flows of a run."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from classroom.labs import DIRECTORY, LABS
+from cli.specs import load_spec
+from controller.schemes import loader
+
+SCHEME = DIRECTORY / LABS[3].folder / "scheme.py"
+TYPES = DIRECTORY / LABS[5].folder / "types_of_run.py"
+
+
+def run(program: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a lab's program as its sheet says: without Capstan on the path of Python's modules."""
+    command = [sys.executable, str(program), *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={})
+
+
+@pytest.mark.parametrize(("answer", "r"), [(LABS[3].directory / "start.py", 3), (LABS[3].solution, 6)])
+def test_lab_3_an_r_of_ones_own_is_a_scheme(answer: Path, r: int, tmp_path: Path) -> None:
+    """The paper's 3, and 6: for k = 10 of which each is blocked with probability 0.2."""
+    file = tmp_path / "my-r.yaml"
+    file.write_text(run(SCHEME, answer).stdout)
+    coding = loader.load(file).short.coding
+    assert coding is not None
+    assert (coding.max_k, coding.max_r) == (10, r)
+    assert coding.max_overhead * coding.max_k == pytest.approx(r)  # neither bound is tighter than the other
+    assert load_spec("small", ("caps", str(file)), lab=True).spec.schemes[1].label == "my-r"
+
+
+@pytest.mark.parametrize("r", ["0", "65", "-1"])
+def test_lab_3_says_which_r_a_scheme_cannot_have(r: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(f"def repairs(k, blocked, target):\n    return {r}\n")
+    done = run(SCHEME, file)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert f"gave {r}: a scheme takes 1 to 64" in done.stderr
+
+
+def table(directory: Path, *rows: tuple[str, int, int, str]) -> Path:
+    """Write a table of flows (application, port, bytes, state), with the columns that matter."""
+    file = directory / "flows.csv"
+    with file.open("w", newline="") as opened:
+        writer = csv.writer(opened)
+        writer.writerow(("source", "application", "port", "size_bytes", "state"))
+        writer.writerows(("h1", *row) for row in rows)
+    return file
+
+
+def test_lab_5_types_are_of_the_ports_of_a_run(tmp_path: Path) -> None:
+    flows = table(
+        tmp_path,
+        ("rpc", 5601, 2000, "finished"),
+        ("rpc-too", 5602, 2100, "finished"),
+        ("storage", 5605, 200_000, "finished"),
+        ("storage", 5605, 300_000, "finished"),
+        ("storage", 5605, 9, "failed"),
+    )
+    done = run(TYPES, flows, LABS[5].solution)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    assert [row[:4] for row in rows] == [
+        ["5601", "rpc", "1", "2000"],
+        ["5602", "rpc-too", "1", "2100"],
+        ["5605", "storage", "2", "250000"],
+    ]
+    kinds = [row[4] for row in rows]
+    assert kinds[0] == kinds[1] != kinds[2]
+
+
+def test_lab_5_a_table_without_finished_flows_is_an_error(tmp_path: Path) -> None:
+    done = run(TYPES, table(tmp_path, ("rpc", 5601, 2000, "failed")), LABS[5].solution)
+    assert done.returncode == 1
+    assert "no flow in it has finished" in done.stderr
+
+
+def test_lab_5_its_experiment_has_ports_of_three_sizes() -> None:
+    flows = load_spec(str(DIRECTORY / LABS[5].folder / "lab5.yaml"), (), lab=True).spec.workload.flows
+    assert flows is not None
+    sizes = {application.port: application.sizes for application in flows.applications}
+    assert len(sizes) == 5
+    assert len({str(size) for size in sizes.values()}) == 3

@@ -25,8 +25,6 @@ EVERY_S: Final = 0.1
 OWN_PROCESSES: Final = 8
 """Processes that start and hold a submission: bwrap, its init, setpriv."""
 _CONTROLLERS: Final = frozenset({"memory", "pids"})
-_TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
-_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _REMOVED_S: Final = 5.0
 
 
@@ -201,7 +199,7 @@ class Process:
 def parsed(pid: int, stat: bytes) -> Process:
     """Return what a text of /proc/PID/stat says."""
     fields = stat.rpartition(b")")[2].split()  # a name may hold spaces and brackets
-    processor_s = sum(map(int, fields[11:15])) * _TICK_S
+    processor_s = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
     return Process(pid, int(fields[1]), int(fields[3]), processor_s, fields[0] in (b"Z", b"X"))
 
 
@@ -234,7 +232,7 @@ def memory_of(pids: Iterable[int], limit: int) -> int:
 
 def _resident(pid: int) -> int:
     try:
-        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):
         return 0
 

@@ -184,3 +184,10 @@ def test_a_group_is_gone_after_its_end() -> None:
         group.end()
         process.wait()
     assert not [path for path in place.glob(f"capstan-submission-{os.getpid()}-*") if path.is_dir()]
+
+
+def test_it_is_imported_where_there_is_no_proc() -> None:
+    """`lab-check` without --batch runs on Windows, whose `os` has no sysconf() and whose `signal` has no SIGKILL."""
+    code = "import os, signal; del os.sysconf, signal.SIGKILL; import cli.commands.lab_check"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -39,7 +39,9 @@ TESTS: Final = {path.name: path for path in (ROOT / "tests").rglob("test_*.py")}
 
 
 SOURCE: Final = re.compile(r"`([\w./-]*\w\.(?:py|rs|tsx?))`")
-EXAMPLES: Final = ("my_app.py", "mine.py", "start.py")
+EXAMPLES: Final = (
+    *("mine.py", "my_app.py", "my_lab1.py", "my_policy.py", "my_r.py", "my_types.py", "start.py"),
+)
 """Files that readers write."""
 
 

@@ -74,9 +74,9 @@ class ExportRoutes:
             raise ProblemError(404, f"there is no figure {name!r}{did_you_mean(name, FIGURES)}")
         if self._store.experiment(experiment, runs=False)["kind"] == "sweep":
             raise ProblemError(404, f"experiment {experiment} is a sweep: its points have figure {name!r}")
-        document = _document(self._store, experiment)
-        labels = {run["id"]: run["label"] for run in self._store.experiment(experiment)["runs"]}
-        records = () if name == "modes" else _records(self._store.all_flows(experiment, None), labels)
+        runs = self._store.experiment(experiment)["runs"]
+        document = _document(runs, self._store.modes(experiment, None))
+        records = () if name == "modes" else _records(self._store.all_flows(experiment, None), runs)
         image = picture(name, kind, document, records)
         if not image:
             raise ProblemError(404, f"experiment {experiment} has not enough for figure {name!r}")
@@ -91,11 +91,10 @@ class ExportRoutes:
         return self._drawn(experiment, name, "png")
 
 
-def _document(store: ExperimentStore, experiment: int) -> dict[str, Any]:
-    """Return as much of a result's document as figures need."""
-    runs = store.experiment(experiment)["runs"]
-    modes: dict[int, list[dict[str, Any]]] = {}
-    for change in store.modes(experiment, None):
+def _document(runs: Sequence[Mapping[str, Any]], changes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return as much of a result's document as figures need. *changes*: of modes; those of other runs are left out."""
+    modes: dict[int, list[Mapping[str, Any]]] = {}
+    for change in changes:
         modes.setdefault(change["run"], []).append(change)
     return {
         "schemes": {run["label"]: {"scheme": run["scheme"]} for run in runs},
@@ -111,9 +110,17 @@ def _document(store: ExperimentStore, experiment: int) -> dict[str, Any]:
     }
 
 
-def _records(flows: Iterable[Mapping[str, Any]], labels: Mapping[int, str]) -> Iterator[Sequence[str]]:
-    """Yield values of `figures.draw.FIELDS`, all as text."""
+def _records(
+    flows: Iterable[Mapping[str, Any]], runs: Iterable[Mapping[str, Any]]
+) -> Iterator[Sequence[str]]:
+    """Yield values of `figures.draw.FIELDS`, all as text, of flows of *runs*: later ones are no part of the figure.
+
+    A run may be kept between the reading of the runs and that of its flows, which are read page by page.
+    """
+    labels = {run["id"]: run["label"] for run in runs}
     for flow in flows:
+        if (label := labels.get(flow["run_id"])) is None:
+            continue
         words = " ".join(f"{stamp}:{count}" for stamp, count in flow["paths"].items())
-        record = {**flow, "scheme": labels[flow["run_id"]], "paths": words}
+        record = {**flow, "scheme": label, "paths": words}
         yield ["" if record[field] is None else str(record[field]) for field in FIELDS]

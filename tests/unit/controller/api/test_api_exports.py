@@ -17,6 +17,7 @@ import pytest
 
 from controller.api.exporting import MOST_WAITING, PLACES, printed
 from controller.app import API_THREADS
+from controller.store.experiments import ExperimentStore
 from tests.unit.api_world import BASE, World, api_world
 from tests.unit.experiments_store import flow_row, new_experiment, run_row
 from tests.waiting import eventually
@@ -76,6 +77,26 @@ def test_figures_are_pictures(world: World, experiment: int, kind: str) -> None:
         image = answer.get_data()
         assert image.startswith(b"<?xml" if kind == "svg" else b"\x89PNG")
         assert len(image) > 5000
+
+
+def test_a_run_that_is_kept_while_a_figure_is_drawn_is_no_part_of_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the reading of the runs and that of their flows a running experiment's next run is stored."""
+    number = new_experiment(world.store, "running")
+    world.store.add_run(number, run_row(0), [flow_row(one) for one in range(50)], [])
+    read = ExperimentStore.all_flows
+
+    def one_run_later(self: ExperimentStore, experiment: int, run: int | None) -> Iterator[dict[str, Any]]:
+        self.add_run(experiment, run_row(1, "ecmp", scheme="ecmp"), [flow_row(one) for one in range(50)], [])
+        return read(self, experiment, run)
+
+    path = f"/experiments/{number}/figures/completion-times.svg"
+    before = world.client.get(BASE + path).get_data()
+    monkeypatch.setattr(ExperimentStore, "all_flows", one_run_later)
+    assert world.get(path).encode() == before
+    monkeypatch.undo()
+    assert world.client.get(BASE + path).get_data() != before, "the next drawing has it"
 
 
 def test_figures_that_cannot_be_say_so(world: World, experiment: int) -> None:

@@ -25,6 +25,8 @@ SIDE_BY_SIDE: Final = 6
 
 LETTERS_PER_INCH: Final = 15
 """Of the caption, in its 7 point type."""
+HEADROOM: Final = 1.08
+"""A sweep's axes reach so far above the largest value that its marker is whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,8 @@ def _lines(document: Document, points: Sequence[Document], title: str) -> Figure
         axes = figure.add_subplot(1, len(panels), index + 1)
         scheme_lines(axes, xs, series, names)
         axes.set_xticks(xs, [show(tick) for tick in ticks])
-        axes.set_ylim(bottom=0.0)
+        top = max(point.high for line in series.values() for point in line if point is not None)
+        axes.set_ylim(0.0, HEADROOM * top if top > 0 else 1.0)
         label(axes, x=axis["label"], x_unit=axis["unit"], y=panel.axis, y_unit=panel.unit)
     figure.suptitle(title, x=0.01, ha="left", fontsize=10)
     _caption(figure, document, [scheme for point in points for scheme in point["schemes"].values()])

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from experiments.results.drawing import draw_comparison, draw_sweep
+from experiments.results.drawing import draw_comparison, draw_sweep, sweep_figures
+from figures.style import applied
 
 
 def scheme(name: str, factor: float, baseline: str = "caps", p99: bool = True, **more: Any) -> dict[str, Any]:
@@ -132,6 +133,24 @@ def test_a_sweep_is_lines_over_its_axis_with_units(tmp_path: Path) -> None:
         "1 repeat,",
     ):
         assert part in text, part
+
+
+@pytest.mark.parametrize("lowest", [0.999, 0.5, 0.01])
+def test_the_largest_value_of_a_sweep_has_its_whole_marker(lowest: float) -> None:
+    """However little values differ: from the axes' upper edge it is more than a marker's radius, both in points."""
+    document = sweep([(1,), (2,)], [axis("load")])
+    for point, factor in zip(document["points"], (1.0, lowest), strict=True):
+        point["schemes"] = {"caps": scheme("caps", factor)}
+        for name in ("afct_ci_ms", "p99_ci_ms"):
+            point["schemes"]["caps"]["short"][name] = None
+    with applied():
+        ((_, _, figure),) = sweep_figures(document)
+        figure.draw_without_rendering()
+        for axes in figure.axes:
+            (line,) = axes.get_lines()
+            _, highest = axes.transData.transform((0, max(line.get_ydata())))
+            above = (axes.get_window_extent().y1 - highest) * 72 / figure.dpi
+            assert above > line.get_markersize() / 2 + line.get_markeredgewidth()
 
 
 def test_words_are_ticks_too(tmp_path: Path) -> None:

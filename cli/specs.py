@@ -13,7 +13,7 @@ from controller.schemes import loader
 from controller.schemes.overrides import overrides_problem
 from controller.schemes.scheme import Scheme
 from experiments.spec import check as checking
-from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
+from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict, title_with, with_all_schemes
 from experiments.spec.sweep import SweepError, only
 from plain.text_file import read_text
 from plain.yaml_source import Problem, Source, path_of, read
@@ -62,7 +62,9 @@ def load_spec(name: str, schemes: tuple[str, ...] = (), *, lab: bool = False) ->
     spec = with_all_schemes(spec_from_dict(source.data), every)
     if schemes:
         choices = tuple(SchemeChoice(name, load_scheme(name).name) for name in schemes)
-        spec = replace(spec, schemes=choices, baseline=choices[0].label)
+        labels = [[choice.label for choice in group] for group in (spec.schemes, choices)]
+        title = title_with(spec.title, *labels)
+        spec = replace(spec, title=title, schemes=choices, baseline=choices[0].label)
     return LoadedSpec(spec, text, path, source)
 
 

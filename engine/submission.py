@@ -24,8 +24,10 @@ from experiments.spec.spec import (
     Spec,
     is_scheme_file,
     plain,
+    scheme_choice,
     spec_from_dict,
     spec_to_dict,
+    title_with,
     with_all_schemes,
 )
 from experiments.spec.sweep import MOST_POINTS, SweepError, check_axes, grid, points, set_field, words
@@ -106,6 +108,7 @@ def read_submission(request: SubmissionBody) -> Submission:
     source = read(text, "")
     changed = _changed(request)
     if not source.problems and isinstance(source.data, dict) and changed:
+        changed = _retitled(source.data, request.schemes) | changed
         text = yaml.safe_dump(
             plain(_with_changes(source.data, changed)), sort_keys=False, allow_unicode=True, width=110
         )
@@ -213,6 +216,19 @@ def _changed(request: SubmissionBody) -> dict[str, Any]:
     if request.sweep is not None:
         changed["sweep"] = _axes(request.sweep)
     return changed
+
+
+def _retitled(data: Mapping[str, Any], schemes: list[str] | None) -> dict[str, Any]:
+    """Return the spec's title for the schemes that a request has run in place of its own; empty: as it is."""
+    title, own = data.get("title"), data.get("schemes")
+    if schemes is None or not isinstance(title, str) or not isinstance(own, list):
+        return {}
+    named = [item for item in own if isinstance(item, str) or (isinstance(item, Mapping) and "name" in item)]
+    return {
+        "title": title_with(
+            title, *([scheme_choice(item).label for item in group] for group in (named, schemes))
+        )
+    }
 
 
 def _axes(sweep: Any) -> Any:

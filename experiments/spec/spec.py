@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -290,6 +290,23 @@ def with_all_schemes(spec: Spec, known: Iterable[str]) -> Spec:
             schemes.append(choice)
     baseline = schemes[0].label if spec.baseline == ALL_SCHEMES else spec.baseline
     return replace(spec, schemes=tuple(schemes), baseline=baseline)
+
+
+MOST_NAMED: Final = 4
+"""Schemes that a title names; of more it says the number."""
+
+
+def title_with(title: str, own: Sequence[str], chosen: Sequence[str]) -> str:
+    """Return the title of a spec of which *chosen* schemes run, by their labels, in place of its *own*.
+
+    A title often names the schemes that its spec compares: it must not stay as it is over others.
+    """
+    if set(own) == set(chosen):
+        return title
+    if list(chosen) == [ALL_SCHEMES]:
+        return f"{title} (all schemes)"
+    named = ", ".join(chosen) if len(chosen) <= MOST_NAMED else f"{len(chosen)} schemes"
+    return f"{title} (only {named})"
 
 
 def is_scheme_file(name: str) -> bool:

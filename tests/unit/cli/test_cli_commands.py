@@ -330,6 +330,12 @@ def test_every_preset_is_right(name: str, capstan_says: InProcess) -> None:
     assert all("for simulations only: use ./capstan simulate" in line for line in more)
 
 
+def test_a_spec_s_title_says_which_schemes_run_in_place_of_its_own() -> None:
+    title = load_spec("small").spec.title
+    assert load_spec("small", ("caps", "rps", "ecmp")).spec.title == title
+    assert load_spec("small", ("ecmp",)).spec.title == f"{title} (only ecmp)"
+
+
 def test_the_time_that_a_spec_takes_is_that_of_its_arrivals_and_what_is_between(
     capstan_says: InProcess,
 ) -> None:

@@ -55,6 +55,30 @@ def test_preset_text_and_object_are_the_same_experiment() -> None:
     assert jobs[0].text == SMALL, "as its author wrote it"
 
 
+@pytest.mark.parametrize(
+    ("asked", "added"),
+    [
+        ({}, ""),
+        ({"schemes": ["caps", "rps", "ecmp"]}, ""),
+        ({"schemes": ["ecmp"]}, " (only ecmp)"),
+        ({"schemes": ["drb", "caps"]}, " (only drb, caps)"),
+        ({"schemes": ["drb", "caps", "rps", "ecmp", "presto"]}, " (only 5 schemes)"),
+        ({"schemes": ["all"]}, " (all schemes)"),
+    ],
+)
+@pytest.mark.parametrize("sweep", [None, {"workload.flows.count": [4, 8]}])
+def test_the_title_says_which_schemes_run(asked: dict[str, Any], added: str, sweep: Any) -> None:
+    own = read_submission(SubmissionBody(preset="small")).spec.title
+    submission = read_submission(SubmissionBody(preset="small", sweep=sweep, **asked))
+    assert submission.job.title == submission.spec.title == own + added
+    assert all(point.title.startswith(own + added) for point in submission.points)
+
+
+def test_a_title_that_is_asked_for_is_the_title() -> None:
+    body = SubmissionBody(preset="small", schemes=["ecmp"], set={"title": "Hashing alone"})
+    assert read_submission(body).spec.title == "Hashing alone"
+
+
 def test_what_is_asked_for_differs_and_all_else_stays() -> None:
     body = SubmissionBody(
         preset="small",

@@ -116,10 +116,12 @@ class EstimateView(TypedDict):
 
 
 class ComparedMeasure(TypedDict):
-    """``ratio``: b / a; null where a is 0."""
+    """``name``: as in summaries; ``title``: for people, without the unit; ``ratio``: b / a, null where a is 0."""
 
     name: str
+    title: str
     unit: str
+    better: Literal["less", "more"]
     a: EstimateView
     b: EstimateView
     ratio: float | None

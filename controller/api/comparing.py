@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """Where an experiment's summary has a measure: class of flows, name, name of its interval; and its words."""
+
+    kind: str
+    name: str
+    interval: str | None
+    unit: str
+    title: str
+    better: Literal["less", "more"] = "less"
+
 
 _MEASURES: Final = (
-    ("short", "afct_ms", "afct_ci_ms", "ms"),
-    ("short", "p50_ms", None, "ms"),
-    ("short", "p95_ms", None, "ms"),
-    ("short", "p99_ms", "p99_ci_ms", "ms"),
-    ("long", "afct_ms", "afct_ci_ms", "ms"),
-    ("long", "p99_ms", "p99_ci_ms", "ms"),
-    ("long", "goodput_mbps", "goodput_ci_mbps", "Mbit/s"),
+    _Measure("short", "afct_ms", "afct_ci_ms", "ms", "Short flows: mean completion time"),
+    _Measure("short", "p50_ms", None, "ms", "Short flows: median completion time"),
+    _Measure("short", "p95_ms", None, "ms", "Short flows: p95 of the completion time"),
+    _Measure("short", "p99_ms", "p99_ci_ms", "ms", "Short flows: p99 of the completion time"),
+    _Measure("long", "afct_ms", "afct_ci_ms", "ms", "Long flows: mean completion time"),
+    _Measure("long", "p99_ms", "p99_ci_ms", "ms", "Long flows: p99 of the completion time"),
+    _Measure("long", "goodput_mbps", "goodput_ci_mbps", "Mbit/s", "Long flows: goodput together", "more"),
 )
-"""Class, name, name of its interval, unit; as experiments put them into their summary."""
 
 
 def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -44,26 +57,34 @@ def _schemes(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 def _rows(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for kind, name, interval, unit in _MEASURES:
-        first, other = _estimate(a, kind, name, interval), _estimate(b, kind, name, interval)
+    for measure in _MEASURES:
+        first, other = _estimate(a, measure), _estimate(b, measure)
         if first is None or other is None:
             continue
         ratio = other["mean"] / first["mean"] if first["mean"] else None
-        rows.append({"name": f"{kind}.{name}", "unit": unit, "a": first, "b": other, "ratio": ratio})
+        words = {"title": measure.title, "unit": measure.unit, "better": measure.better}
+        rows.append(
+            {"name": f"{measure.kind}.{measure.name}", **words, "a": first, "b": other, "ratio": ratio}
+        )
     return rows
 
 
-def _estimate(scheme: Mapping[str, Any], kind: str, name: str, interval: str | None) -> dict[str, Any] | None:
-    block = scheme.get(kind)
-    if not isinstance(block, dict) or not _number(block.get(name)):
+def _estimate(scheme: Mapping[str, Any], measure: _Measure) -> dict[str, Any] | None:
+    block = scheme.get(measure.kind)
+    if not isinstance(block, dict) or not _number(block.get(measure.name)):
         return None
-    if name == "p99_ms" and block.get("p99_shown") is False:
+    if measure.name == "p99_ms" and block.get("p99_shown") is False:
         return None
-    bounds = block.get(interval) if interval is not None else None
+    bounds = block.get(measure.interval) if measure.interval is not None else None
     known = isinstance(bounds, list) and len(bounds) == 2 and all(map(_number, bounds))
     low, high = bounds if known and bounds is not None else (None, None)
     flows = block.get("n")
-    return {"mean": block[name], "low": low, "high": high, "n": flows if isinstance(flows, int) else None}
+    return {
+        "mean": block[measure.name],
+        "low": low,
+        "high": high,
+        "n": flows if isinstance(flows, int) else None,
+    }
 
 
 def _number(value: object) -> bool:

@@ -16,6 +16,10 @@ from tests.lab.engine_server import Server
 pytestmark = pytest.mark.timeout(1200)
 RUN_MS = 240_000
 """A lab has to come up and go away again, on a machine that has other things to do."""
+_TOO_WIDE = """() => [...document.images]
+  .filter(one => one.clientWidth > 1.2 * one.naturalWidth)
+  .map(one => `${one.src}: ${one.clientWidth} of ${one.naturalWidth} px`)"""
+"""Pictures that are drawn larger than they are: their letters would be, too."""
 
 
 @pytest.fixture(scope="module")
@@ -144,9 +148,45 @@ def test_a_sweep_is_begun_and_its_points_are_shown(page: Page) -> None:
     finished(page)
     row = points.get_by_role("row").filter(has_text="load = 0.3")
     expect(row).to_have_text(re.compile(r"finished[0-9.]+ ms .* Mbit/s[0-9.]+ ms .* Mbit/s"))
+    for measure, unit in {
+        "Short flows: mean completion time": "ms",
+        "Long flows: goodput together": "Mbit.s",
+    }.items():
+        drawn = page.get_by_role(
+            "img", name=re.compile(rf"{measure} over load. ecmp: load = 0.2: ecmp [0-9.]+ {unit}")
+        )
+        expect(drawn).to_be_visible()
+        expect(drawn).to_have_accessible_name(re.compile(r"caps: load = 0.2: .* load = 0.3: "))
+    assert page.locator("main img").count() == 0, "what is drawn for print are files"
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Figure for print (SVG)").click()
+    assert b"<svg" in saved.value.path().read_bytes()
 
 
-@pytest.mark.parametrize("name", ["form", "sweep", "result"])
+def open_compared(page: Page) -> None:
+    """From a point of the sweep, which has ECMP and CAPS, beside the first experiment, of ECMP alone."""
+    page.goto("/compare")
+    page.get_by_role("link", name=re.compile(r"^\d+: small")).first.click()
+    page.get_by_role("region", name="Points of the sweep").get_by_role("link", name="load = 0.2").click()
+    others = page.get_by_label("Compare with")
+    others.select_option(others.locator("option").last.get_attribute("value"))
+
+
+def test_another_experiment_is_chosen_and_stands_beside_it(page: Page) -> None:
+    open_compared(page)
+    expect(page).to_have_url(re.compile(r"/compare/\d+\?with=\d+$"))
+    mine, other = re.findall(r"\d+", page.url.rpartition("/")[2])
+    both = page.get_by_role("region", name=f"Experiment {mine} beside {other}")
+    row = both.get_by_role("row").filter(has_text="Short flows: mean completion time, ms")
+    expect(row).to_have_text(re.compile(r"^ ?ecmp.*ms[0-9.]+ .*[0-9.]+"))
+    bars = rf"mean completion time: ecmp · {mine} [0-9.]+ ms.*, ecmp · {other} [0-9.]+ ms"
+    expect(both.get_by_role("img", name=re.compile(bars))).to_be_visible()
+    curves = both.locator("figure[data-curves='2']")
+    expect(curves).to_contain_text(f"ecmp · {mine}")
+    expect(curves).to_contain_text(f"ecmp · {other}")
+
+
+@pytest.mark.parametrize("name", ["form", "sweep", "result", "compared"])
 def test_its_pages_are_free_of_what_axe_finds_at_both_sizes(
     page: Page, photograph: Photographer, name: str
 ) -> None:
@@ -155,7 +195,10 @@ def test_its_pages_are_free_of_what_axe_finds_at_both_sizes(
         page.get_by_role("link", name=re.compile(r"^\d+: small")).first.click()
     if name == "result":
         page.get_by_role("row").filter(has_text="finished").get_by_role("link").last.click()
-    if name != "form":
+    if name == "compared":
+        open_compared(page)
+        expect(page.locator("figure[data-curves]").first).to_be_visible()
+    if name not in ("form", "compared"):
         expect(page).to_have_url(re.compile(r"/compare/\d+$"))
     expect(page.get_by_text(re.compile("^(Asking for|Loading)"))).to_have_count(0)
     expect(page.get_by_role("heading", level=2).first).to_be_visible()
@@ -169,5 +212,6 @@ def test_its_pages_are_free_of_what_axe_finds_at_both_sizes(
         for width, height in SIZES:
             page.set_viewport_size({"width": width, "height": height})
             found[f"{appearance}, {width} px"] = violations(page)
+            assert page.evaluate(_TOO_WIDE) == [], f"{appearance}, {width} px"
         photograph(page, f"experiments-{name}-{appearance}")
     assert not any(found.values()), said_by_place(found)

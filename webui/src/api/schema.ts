@@ -918,10 +918,13 @@ export interface components {
             cpu_limited: boolean[];
             measures: components["schemas"]["ComparedMeasure"][];
         };
-        /** @description ``ratio``: b / a; null where a is 0. */
+        /** @description ``name``: as in summaries; ``title``: for people, without the unit; ``ratio``: b / a, null where a is 0. */
         ComparedMeasure: {
             name: string;
+            title: string;
             unit: string;
+            /** @enum {unknown} */
+            better: "less" | "more";
             a: components["schemas"]["EstimateView"];
             b: components["schemas"]["EstimateView"];
             ratio: number | null;

@@ -11,6 +11,7 @@ export interface Curve {
   /** A CSS colour or variable (`--series-0`). */
   colour: string;
   marker: string;
+  dashed?: boolean;
   /** (value, share of flows up to it), growing. */
   points: readonly (readonly [number, number])[];
 }
@@ -26,6 +27,8 @@ interface Props {
 
 /** Markers along a curve, so that it is known without its colour. */
 const MARKERS = 5;
+/** Pixels of a dash, and between two. */
+const DASH = [8, 5];
 /** Pixels of a letter, or a little more. */
 const LETTER = 8;
 
@@ -96,6 +99,7 @@ export function Distribution({ title, curves, of, format, height = 270 }: Props)
                 label: curve.name,
                 stroke: paint(curve.colour),
                 width: 2.2 * scale,
+                ...(curve.dashed ? { dash: DASH.map((length) => length * scale) } : {}),
                 ...(stepped ? { paths: stepped({ align: 1 }) } : {}),
                 spanGaps: true,
                 points: { show: false },
@@ -104,7 +108,12 @@ export function Distribution({ title, curves, of, format, height = 270 }: Props)
             ],
             cursor: { y: false, drag: { x: false, y: false }, dataIdx: nearestValue },
             hooks: {
-              drawAxes: [(chart) => curves.forEach((_, index) => drawEdge(chart, index + 1, edge, scale))],
+              drawAxes: [
+                (chart) =>
+                  curves.forEach(({ dashed }, index) =>
+                    drawEdge(chart, index + 1, edge, scale, dashed ? DASH : []),
+                  ),
+              ],
               drawSeries: [
                 (chart, index) => {
                   const curve = curves[index - 1];
@@ -137,7 +146,7 @@ function placesOf(chart: uPlot, series: number): (readonly [number, number])[] {
 }
 
 /** Beneath a curve, a wider one of another colour: the darkest schemes would be lost on a dark page. */
-function drawEdge(chart: uPlot, series: number, edge: string, scale: number): void {
+function drawEdge(chart: uPlot, series: number, edge: string, scale: number, dash: readonly number[]): void {
   const { ctx, bbox } = chart;
   ctx.save();
   ctx.beginPath();
@@ -154,6 +163,7 @@ function drawEdge(chart: uPlot, series: number, edge: string, scale: number): vo
   }
   ctx.strokeStyle = edge;
   ctx.lineWidth = 4.5 * scale * uPlot.pxRatio;
+  ctx.setLineDash(dash.map((length) => length * scale * uPlot.pxRatio));
   ctx.stroke();
   ctx.restore();
 }

@@ -3,7 +3,7 @@ import { useCallback } from "react";
 import { PlotFigure } from "../charts/PlotFigure";
 import styles from "../charts/charts.module.css";
 import { schemeStyle } from "../parts/schemes";
-import type { Bar, Measure } from "./bars";
+import { type Bar, type Measure, said } from "./bars";
 
 const ROW = 30;
 const VALUE = 110;
@@ -74,7 +74,3 @@ export function BarChart({ measure }: { measure: Measure }) {
     </figure>
   );
 }
-
-const said = (bar: Bar, format: (value: number) => string): string =>
-  `${bar.label} ${format(bar.value)}` +
-  (bar.interval ? ` (${format(bar.interval[0])} to ${format(bar.interval[1])})` : "");

@@ -1,57 +1,133 @@
+import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 import { get } from "../api/client";
-import type { ComparisonView, EstimateView } from "../api/schema";
+import type { ComparedScheme, ComparisonView, EstimateView } from "../api/schema";
+import { SchemeDistribution } from "../fct/SchemeDistribution";
 import { DataTable } from "../parts/DataTable";
+import { Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
+import { Quiet } from "../parts/Quiet";
 import { SchemeMark } from "../parts/SchemeMark";
 import { digits } from "../parts/units";
+import { BarChart } from "./BarChart";
+import { comparedBars, labelIn } from "./comparing";
+import { useExperiment, useFlowRecords } from "./queries";
+import { shortFlowTimes } from "./times";
+import type { Experiment, ResultDocument } from "./types";
 
 /** Shares may be small. */
 const three = (value: number): string =>
   value !== 0 && Math.abs(value) < 0.1 ? value.toPrecision(2) : digits(value);
 
-function words(estimate: EstimateView, unit: string): string {
+function words(estimate: EstimateView): string {
   const interval =
     estimate.low === null || estimate.high === null
       ? ""
       : ` (${three(estimate.low)} to ${three(estimate.high)})`;
-  return `${three(estimate.mean)}${unit ? ` ${unit}` : ""}${interval}`;
+  return `${three(estimate.mean)}${interval}`;
 }
 
 /** Two experiments side by side: what both have measured for the schemes that both have. */
-export function Comparison({ a, b }: { a: number; b: number }) {
-  const query = useQuery({
-    queryKey: ["experiments", a, "compare", b],
-    queryFn: ({ signal }) => get<ComparisonView>(`/experiments/${a}/compare?with=${b}`, signal),
+export function Comparison({ a, b }: { a: Experiment; b: number }) {
+  const comparison = useQuery({
+    queryKey: ["experiments", a.id, "compare", b],
+    queryFn: ({ signal }) => get<ComparisonView>(`/experiments/${a.id}/compare?with=${b}`, signal),
     retry: false,
   });
+  const other = useExperiment(b);
   return (
-    <Panel title={`Experiment ${a} beside ${b}`}>
-      <QueryResult query={query} what="comparison">
-        {({ schemes }) => (
-          <DataTable
-            label="Measures of both"
-            maxHeight={440}
-            head={["scheme", "measure", `experiment ${a}`, `experiment ${b}`, "ratio"]}
-            rows={schemes.flatMap((scheme) =>
-              scheme.measures.map((measure) => ({
-                key: `${scheme.label} ${measure.name}`,
-                cells: [
-                  <>
-                    <SchemeMark name={scheme.label} />
-                    {scheme.cpu_limited.some(Boolean) ? " *" : ""}
-                  </>,
-                  measure.name,
-                  words(measure.a, measure.unit),
-                  words(measure.b, measure.unit),
-                  measure.ratio === null ? "–" : measure.ratio.toFixed(2),
-                ],
-              })),
-            )}
-          />
-        )}
+    <Panel title={`Experiment ${a.id} beside ${b}`}>
+      <QueryResult query={comparison} what="comparison">
+        {({ schemes }) =>
+          schemes.length === 0 ? (
+            <Quiet>They have no scheme in common; points of sweeps are compared one by one.</Quiet>
+          ) : (
+            <QueryResult query={other} what={`experiment ${b}`}>
+              {(found) => <Both a={a} b={found} schemes={schemes} />}
+            </QueryResult>
+          )
+        }
       </QueryResult>
     </Panel>
+  );
+}
+
+function Both({ a, b, schemes }: { a: Experiment; b: Experiment; schemes: readonly ComparedScheme[] }) {
+  const measures = useMemo(() => comparedBars(schemes, [side(a), side(b)]), [schemes, a, b]);
+  const limited = schemes.some((scheme) => scheme.cpu_limited.some(Boolean));
+  return (
+    <>
+      <Text>
+        {[a, b].map(({ id, title, name, simulated, seed }) => (
+          <span key={id} style={{ display: "block" }}>
+            <strong>{id}</strong>: {title || name}
+            {simulated && ", simulated"}, seed {seed}
+          </span>
+        ))}
+      </Text>
+      {limited && <Text c="var(--warn)">* The processor limited these runs: no conclusions from them.</Text>}
+      <Grid>
+        {measures.map((measure) => (
+          <BarChart key={measure.name} measure={measure} />
+        ))}
+        <BothDistributions a={a} b={b} schemes={schemes} />
+      </Grid>
+      <DataTable
+        label="Measures of both"
+        maxHeight={440}
+        head={["scheme", "measure", `experiment ${a.id}`, `experiment ${b.id}`, `${b.id} / ${a.id}`]}
+        rows={schemes.flatMap((scheme) =>
+          scheme.measures.map((measure) => ({
+            key: `${scheme.label} ${measure.name}`,
+            cells: [
+              <>
+                <SchemeMark name={scheme.label} />
+                {scheme.cpu_limited.some(Boolean) ? " *" : ""}
+              </>,
+              `${measure.title}, ${measure.unit}`,
+              words(measure.a),
+              words(measure.b),
+              measure.ratio === null ? "–" : measure.ratio.toFixed(2),
+            ],
+          })),
+        )}
+      />
+    </>
+  );
+}
+
+const side = ({ id, summary }: Experiment) => ({
+  id,
+  schemes: ((summary ?? {}) as ResultDocument).schemes ?? {},
+});
+
+/** Completion times of short flows in both, of the schemes that both have. */
+function BothDistributions({
+  a,
+  b,
+  schemes,
+}: {
+  a: Experiment;
+  b: Experiment;
+  schemes: readonly ComparedScheme[];
+}) {
+  const ofA = useFlowRecords(a.id, true);
+  const ofB = useFlowRecords(b.id, true);
+  const curves = useMemo(() => {
+    const both = new Set(schemes.map((scheme) => scheme.label));
+    const curvesOf = (experiment: Experiment, records: typeof ofA.data, dashed: boolean) =>
+      shortFlowTimes(experiment, records ?? [])
+        .filter(({ label }) => both.has(label))
+        .map((curve) => ({ ...curve, label: labelIn(curve.label, experiment.id), dashed }));
+    return [...curvesOf(a, ofA.data, false), ...curvesOf(b, ofB.data, true)];
+  }, [a, b, schemes, ofA.data, ofB.data]);
+  if (curves.length === 0) return null;
+  return (
+    <div>
+      <SchemeDistribution of={curves} />
+      <Quiet>Completion times of short flows; dashed: experiment {b.id}.</Quiet>
+    </div>
   );
 }

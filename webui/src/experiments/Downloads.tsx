@@ -1,6 +1,6 @@
 import { Anchor, Group } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import { BASE, get } from "../api/client";
 import { useHas } from "../api/queries";
 import type { FiguresView, FigureView } from "../api/schema";
@@ -8,14 +8,19 @@ import { Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
 import styles from "./experiments.module.css";
-import type { Experiment } from "./types";
+import { sweepParts } from "./sweep";
+import { type Experiment, OVER, type SweepDocument } from "./types";
 
 /** Figures as the reports have them, and files to take along. */
 export function Downloads({ experiment }: { experiment: Experiment }) {
   const here = `/experiments/${experiment.id}`;
+  const parts = sweepParts((experiment.summary ?? {}) as SweepDocument).length;
+  const over = OVER.includes(experiment.state);
+  // While it runs, each run would make another figure of the same address; a sweep is drawn on the page itself.
+  const shown = over && parts === 0;
   const figures = useQuery({
     queryKey: ["experiments", experiment.id, "figures"],
-    enabled: useHas("/experiments/{experiment}/figures") === true,
+    enabled: useHas("/experiments/{experiment}/figures") === true && shown,
     retry: false,
     queryFn: ({ signal }) => get<FiguresView>(`${here}/figures`, signal),
   });
@@ -26,12 +31,23 @@ export function Downloads({ experiment }: { experiment: Experiment }) {
   );
   return (
     <Panel title="Figures and files">
+      {!over && <Quiet>Figures are drawn once it is over.</Quiet>}
       <Grid least={600}>
-        {figures.data?.figures.map((figure) => (
-          <MadeFigure key={figure.name} figure={figure} here={here} />
-        ))}
+        {shown &&
+          figures.data?.figures.map((figure) => <MadeFigure key={figure.name} figure={figure} here={here} />)}
       </Grid>
       <Group mt="xs">
+        {Array.from({ length: parts }, (_, part) =>
+          (["svg", "png"] as const).map((format) => (
+            <Fragment key={`${part} ${format}`}>
+              {file(
+                `figures/sweep.${format}?part=${part + 1}`,
+                `${experiment.name}-sweep${parts > 1 ? `-${part + 1}` : ""}.${format}`,
+                `Figure for print${parts > 1 ? `, part ${part + 1}` : ""} (${format.toUpperCase()})`,
+              )}
+            </Fragment>
+          )),
+        )}
         {file("flows.csv", `${experiment.name}-flows.csv`, "All flows (CSV)")}
         {file("results", `${experiment.name}-results.json`, "Results (JSON)")}
         {experiment.kind && experiment.kind !== "recorded" && (
@@ -56,11 +72,11 @@ function MadeFigure({ figure, here }: { figure: FigureView; here: string }) {
       <img
         src={file("svg")}
         alt={words}
-        loading="lazy"
         data-state={state}
         onLoad={() => setState("there")}
         onError={() => setState("missing")}
       />
+      {state === "asked" && <Quiet>Drawing…</Quiet>}
       <figcaption>
         {words}{" "}
         <Anchor inherit href={file("png")} download>

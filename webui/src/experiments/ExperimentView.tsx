@@ -1,6 +1,6 @@
 import { Button, Code, Group, NativeSelect, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { change } from "../api/client";
 import { useRun } from "../api/queries";
 import { LiveFabric } from "../watch/WatchPage";
@@ -20,8 +20,10 @@ import { ProgressBar } from "./ProgressBar";
 import { useExperiment, useExperiments } from "./queries";
 import { Results } from "./Results";
 import { StateMark } from "./StateMark";
+import { sweepParts } from "./sweep";
+import { SweepCharts } from "./SweepCharts";
 import { SweepPoints } from "./SweepPoints";
-import { type Experiment, OVER, type ResultDocument } from "./types";
+import { type Experiment, OVER, type ResultDocument, type SweepDocument } from "./types";
 
 /** One experiment: how far it is, what it found, what another found beside it. */
 export function ExperimentView({ id }: { id: number }) {
@@ -38,6 +40,8 @@ function Whole({ experiment }: { experiment: Experiment }) {
   const other = Number(search.get("with")) || null;
   const over = OVER.includes(experiment.state);
   const runs = experiment.runs ?? [];
+  const sweep = experiment.summary as SweepDocument | null;
+  const parts = useMemo(() => sweepParts(sweep ?? {}), [sweep]);
   return (
     <Column>
       <Panel title={`Experiment ${experiment.id}: ${experiment.title || experiment.name}`}>
@@ -62,7 +66,8 @@ function Whole({ experiment }: { experiment: Experiment }) {
         <PlayAgain experiment={experiment} />
       </Panel>
       {!over && <LiveRun experiment={experiment.id} />}
-      {other !== null && <Comparison a={experiment.id} b={other} />}
+      {other !== null && <Comparison a={experiment} b={other} />}
+      <SweepCharts parts={parts} limited={sweep?.cpu_limited === true} />
       {experiment.children && experiment.children.length > 0 && <SweepPoints experiment={experiment} />}
       {runs.length > 0 || experiment.summary ? (
         <Results experiment={experiment} />

@@ -11,28 +11,14 @@ import { measures } from "./bars";
 import { Claims } from "./Claims";
 import { Downloads } from "./Downloads";
 import { useFlowRecords } from "./queries";
+import { shortFlowTimes } from "./times";
 import type { Experiment, ResultDocument } from "./types";
 
 /** What an experiment found: bars with intervals, distributions, claims, and files to take along. */
 export function Results({ experiment }: { experiment: Experiment }) {
   const document = (experiment.summary ?? {}) as ResultDocument;
   const records = useFlowRecords(experiment.id, (experiment.runs?.length ?? 0) > 0);
-  const times = useMemo(() => {
-    const labels = new Map(experiment.runs?.map((run) => [run.id, run.label]));
-    const known = new Map<string, number[]>();
-    for (const flow of records.data ?? []) {
-      const label = labels.get(flow.run_id);
-      if (label === undefined || flow.traffic_class !== "short" || flow.fct_s === null) continue;
-      const ofScheme = known.get(label) ?? [];
-      ofScheme.push(flow.fct_s);
-      known.set(label, ofScheme);
-    }
-    // as everywhere: runs end, and are kept, in any order
-    return Object.keys(document.schemes ?? {}).flatMap((scheme) => {
-      const ofScheme = known.get(scheme);
-      return ofScheme ? [[scheme, ofScheme.sort((left, right) => left - right)] as const] : [];
-    });
-  }, [experiment.runs, records.data, document.schemes]);
+  const times = useMemo(() => shortFlowTimes(experiment, records.data ?? []), [experiment, records.data]);
   const limited = document.cpu_limited === true;
   return (
     <>
@@ -48,7 +34,7 @@ export function Results({ experiment }: { experiment: Experiment }) {
           </Panel>
           {times.length > 0 && (
             <Panel title="Completion times of short flows">
-              <SchemeDistribution times={times} />
+              <SchemeDistribution of={times} />
             </Panel>
           )}
         </Grid>

@@ -19,6 +19,11 @@ export interface Measure {
   bars: Bar[];
 }
 
+/** `caps 53.0 ms (45.1 ms to 60.2 ms)`. */
+export const said = (bar: Bar, format: (value: number) => string): string =>
+  `${bar.label} ${format(bar.value)}` +
+  (bar.interval ? ` (${format(bar.interval[0])} to ${format(bar.interval[1])})` : "");
+
 const milliseconds = (value: number): string => `${digits(value)} ms`;
 const megabits = (value: number): string => `${digits(value)} Mbit/s`;
 

@@ -60,7 +60,9 @@ export interface ResultDocument {
 
 /** What a sweep found: a result document for each of its points, of those that have finished; claims over all. */
 export interface SweepDocument {
-  points?: (ResultDocument & { experiment: number })[];
+  cpu_limited?: boolean;
+  sweep?: { label: string; unit: string }[];
+  points?: (ResultDocument & { experiment: number; at?: (string | number | boolean | null)[] })[];
   claims?: Claim[];
 }
 

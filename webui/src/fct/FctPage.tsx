@@ -105,7 +105,7 @@ function SizePanel({ groups, height, note }: { groups: readonly Group[]; height?
   return (
     <Panel title={`Completion times of flows of ${size}`}>
       <SchemeDistribution
-        times={groups.map((group) => [group.scheme, group.times])}
+        of={groups.map(({ scheme, times }) => ({ label: scheme, scheme, times }))}
         {...(height ? { height } : {})}
       />
       <DataTable

@@ -4,22 +4,25 @@ import { schemeStyle } from "../parts/schemes";
 import { duration } from "../parts/units";
 import { distribution } from "./statistics";
 
-/** Distributions of completion times (s, shortest first), a curve a scheme. */
-export function SchemeDistribution({
-  times,
-  height,
-}: {
-  times: readonly (readonly [string, readonly number[]])[];
-  height?: number;
-}) {
+/** Completion times (s, shortest first) under a scheme; *label*: what their curve is called. */
+export interface SchemeTimes {
+  label: string;
+  scheme: string;
+  times: readonly number[];
+  dashed?: boolean;
+}
+
+/** Distributions of completion times, a curve each. */
+export function SchemeDistribution({ of, height }: { of: readonly SchemeTimes[]; height?: number }) {
   const curves = useMemo(
     () =>
-      times.map(([scheme, ofScheme]) => ({
-        name: scheme,
+      of.map(({ label, scheme, times, dashed = false }) => ({
+        name: label,
+        dashed,
         ...schemeStyle(scheme),
-        points: distribution(ofScheme),
+        points: distribution(times),
       })),
-    [times],
+    [of],
   );
   return (
     <Distribution

@@ -29,3 +29,6 @@ export const MARKER_PATHS: Readonly<Record<string, string>> = {
   h: polygon(6, unit, -90),
   H: polygon(6, unit, 0),
 };
+
+/** The shape of a marker; a circle for one that is not known. */
+export const markerPath = (marker: string): string => MARKER_PATHS[marker] ?? MARKER_PATHS["o"] ?? "";

@@ -364,6 +364,8 @@ def test_two_experiments_are_compared_by_what_both_have(world: World) -> None:
     assert (scheme["label"], scheme["cpu_limited"]) == ("caps", [False, True])
     short, long = scheme["measures"]
     assert short["name"] == "short.afct_ms"
+    assert (short["title"], short["unit"]) == ("Short flows: mean completion time", "ms")
+    assert (short["better"], long["better"]) == ("less", "more")
     assert short["a"] == {"mean": 50.0, "low": 49.0, "high": 51.0, "n": 108}
     assert short["ratio"] == 0.8
     assert (long["name"], long["unit"], long["a"]["low"]) == ("long.goodput_mbps", "Mbit/s", None)

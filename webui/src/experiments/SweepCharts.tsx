@@ -1,0 +1,44 @@
+import { Group, Text, Title } from "@mantine/core";
+import { Grid } from "../parts/Grid";
+import { Panel } from "../parts/Panel";
+import { Marker } from "../parts/SchemeMark";
+import { schemeStyle } from "../parts/schemes";
+import { Quiet } from "../parts/Quiet";
+import type { SweepPart } from "./sweep";
+import { SweepChart } from "./SweepChart";
+
+/** What a sweep found, drawn: a chart for each measure, again for each combination of the other axes' values. */
+export function SweepCharts({ parts, limited }: { parts: readonly SweepPart[]; limited: boolean }) {
+  const lines = new Map(
+    parts
+      .flatMap(({ charts }) => charts.flatMap((chart) => chart.lines))
+      .map((line) => [line.label, line.scheme]),
+  );
+  if (lines.size === 0) return null;
+  return (
+    <Panel title="Schemes over the sweep">
+      <Group gap="md" role="list" aria-label="Lines">
+        {[...lines].map(([label, scheme]) => (
+          <Text key={label} role="listitem" fw={600}>
+            <Marker shape={schemeStyle(scheme).marker} colour={schemeStyle(scheme).colour} /> {label}
+          </Text>
+        ))}
+      </Group>
+      {parts.map(({ words, charts }) => (
+        <section key={words}>
+          {words && (
+            <Title order={3} mt="sm">
+              {words}
+            </Title>
+          )}
+          <Grid least={420}>
+            {charts.map((chart) => (
+              <SweepChart key={chart.name} chart={chart} />
+            ))}
+          </Grid>
+        </section>
+      ))}
+      <Quiet>Bands are 95 % intervals{limited && "; hollow markers: the processor limited the run"}.</Quiet>
+    </Panel>
+  );
+}

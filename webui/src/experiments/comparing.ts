@@ -1,0 +1,49 @@
+/** Two experiments side by side, as bars: each scheme's figure in both. */
+
+import type { ComparedScheme, EstimateView } from "../api/schema";
+import { digits } from "../parts/units";
+import type { Bar, Measure } from "./bars";
+
+/** What is drawn and named of an experiment that is compared. */
+export interface Side {
+  id: number;
+  /** Schemes by label. */
+  schemes: Readonly<Record<string, { scheme: string }>>;
+}
+
+/** `caps · 12`: a scheme in an experiment. */
+export const labelIn = (label: string, experiment: number): string => `${label} · ${experiment}`;
+
+/** Measures that are drawn of an experiment alone, too; others are in the table. */
+const DRAWN: ReadonlySet<string> = new Set(["short.afct_ms", "short.p99_ms", "long.goodput_mbps"]);
+
+/** What is drawn, with two bars a scheme: one of each experiment. */
+export function comparedBars(schemes: readonly ComparedScheme[], sides: readonly [Side, Side]): Measure[] {
+  const found = new Map<string, Measure>();
+  for (const { label, cpu_limited, measures } of schemes) {
+    for (const { name, title, unit, better, a, b } of measures) {
+      if (!DRAWN.has(name)) continue;
+      const measure: Measure = found.get(title) ?? {
+        name: title,
+        less: better === "less",
+        format: (value) => `${digits(value)} ${unit}`,
+        bars: [],
+      };
+      found.set(title, measure);
+      measure.bars.push(
+        ...[a, b].map((estimate, side) =>
+          bar(estimate, label, sides[side] as Side, cpu_limited[side] === true),
+        ),
+      );
+    }
+  }
+  return [...found.values()];
+}
+
+const bar = ({ mean, low, high }: EstimateView, label: string, side: Side, cpuLimited: boolean): Bar => ({
+  label: labelIn(label, side.id),
+  scheme: side.schemes[label]?.scheme ?? label,
+  value: mean,
+  interval: low === null || high === null ? null : [low, high],
+  cpuLimited,
+});

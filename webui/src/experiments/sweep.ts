@@ -1,0 +1,75 @@
+/** What of a sweep's result is drawn: each measure over the first axis, a line a scheme; further axes have charts of their own. */
+
+import { group } from "d3-array";
+import { measures, type Bar, type Measure } from "./bars";
+import type { SweepDocument } from "./types";
+
+export type Tick = string | number | boolean | null;
+
+export interface Axis {
+  label: string;
+  unit: string;
+}
+
+/** A scheme's figure at one value of the axis; without a bar where it has none. */
+export interface SweepPoint {
+  tick: Tick;
+  bar: Bar | null;
+}
+
+export interface SweepLine {
+  label: string;
+  scheme: string;
+  points: SweepPoint[];
+}
+
+export interface SweepChartData extends Pick<Measure, "name" | "less" | "format"> {
+  axis: Axis;
+  /** Values of the axis, in the sweep's order. */
+  ticks: Tick[];
+  lines: SweepLine[];
+}
+
+/** Charts for one combination of the other axes' values, and those in words: `load = 0.3`; "" without other axes. */
+export interface SweepPart {
+  words: string;
+  charts: SweepChartData[];
+}
+
+/** A value as the axis shows it. */
+export const shown = (tick: Tick): string => String(tick);
+
+/** `load = 30 %`, of an axis and its value. */
+export const at = ({ label, unit }: Axis, tick: Tick): string =>
+  `${label} = ${shown(tick)}${unit && ` ${unit}`}`;
+
+/** All that is drawn of a sweep, in the order of the parts of its figure for print; nothing while it has no result. */
+export function sweepParts({ sweep = [], points = [] }: SweepDocument): SweepPart[] {
+  const [axis, ...others] = sweep;
+  if (!axis) return [];
+  const byOthers = group(points, (point) => JSON.stringify(point.at?.slice(1) ?? []));
+  return [...byOthers.values()].map((ofPart) => ({
+    words: others.map((other, index) => at(other, ofPart[0]?.at?.[index + 1] ?? null)).join(", "),
+    charts: charts(axis, ofPart),
+  }));
+}
+
+function charts(axis: Axis, points: NonNullable<SweepDocument["points"]>): SweepChartData[] {
+  const ticks = points.map((point) => point.at?.[0] ?? null);
+  const measured = points.map(measures);
+  const kinds = new Map(measured.flat().map((measure) => [measure.name, measure]));
+  const labels = [...new Set(points.flatMap((point) => Object.keys(point.schemes ?? {})))];
+  return [...kinds.values()].map(({ name, less, format }) => {
+    const lines = labels.map((label) => ({
+      label,
+      scheme: points.find((point) => point.schemes?.[label])?.schemes?.[label]?.scheme ?? label,
+      points: measured.map((ofPoint, index) => ({
+        tick: ticks[index] ?? null,
+        bar:
+          ofPoint.find((measure) => measure.name === name)?.bars.find((bar) => bar.label === label) ?? null,
+      })),
+    }));
+    const drawn = lines.filter((line) => line.points.some((point) => point.bar !== null));
+    return { name, less, format, axis, ticks, lines: drawn };
+  });
+}

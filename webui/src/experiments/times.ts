@@ -1,0 +1,23 @@
+/** Completion times of an experiment's short flows, by scheme. */
+
+import type { FlowRecord } from "../api/schema";
+import type { SchemeTimes } from "../fct/SchemeDistribution";
+import type { Experiment, ResultDocument } from "./types";
+
+/** Those of *records* that have ended, shortest first; schemes as everywhere: runs end, and are kept, in any order. */
+export function shortFlowTimes(experiment: Experiment, records: readonly FlowRecord[]): SchemeTimes[] {
+  const schemes = ((experiment.summary ?? {}) as ResultDocument).schemes ?? {};
+  const labels = new Map(experiment.runs?.map((run) => [run.id, run.label]));
+  const known = new Map<string, number[]>();
+  for (const flow of records) {
+    const label = labels.get(flow.run_id);
+    if (label === undefined || flow.traffic_class !== "short" || flow.fct_s === null) continue;
+    const ofScheme = known.get(label) ?? [];
+    ofScheme.push(flow.fct_s);
+    known.set(label, ofScheme);
+  }
+  return Object.entries(schemes).flatMap(([label, { scheme }]) => {
+    const times = known.get(label)?.sort((left, right) => left - right);
+    return times ? [{ label, scheme, times }] : [];
+  });
+}

@@ -1,0 +1,37 @@
+import { createElement } from "react";
+import { expect, test } from "vitest";
+import { Downloads } from "../src/experiments/Downloads";
+import type { Experiment } from "../src/experiments/types";
+import { drawn } from "./drawn";
+
+const paths = { paths: { "/api/v1/experiments/{experiment}/figures": {} } };
+const figures = { figures: [{ name: "by-size", caption: "By size.", formats: ["svg", "png"] }] };
+const page = (more: Partial<Experiment>) =>
+  drawn(
+    createElement(Downloads, {
+      experiment: { id: 7, name: "small", kind: "experiment", runs: [], ...more } as Experiment,
+    }),
+    [
+      [["openapi"], paths],
+      [["experiments", 7, "figures"], figures],
+    ],
+  );
+
+test("figures are there once the experiment is over, and are loaded although they are out of sight", async () => {
+  const running = await page({ state: "running" });
+  expect(running).not.toContain("<img");
+  expect(running).toContain("once it is over");
+  const finished = await page({ state: "finished" });
+  expect(finished).toContain('src="/api/v1/experiments/7/figures/by-size.svg"');
+  expect(finished).not.toContain("lazy");
+});
+
+test("a sweep, which the page draws itself, has its figures for print as files, one for each part", async () => {
+  const points = [1, 2].map((load) => ({ experiment: load, at: ["ns2", load], schemes: {} }));
+  const axes = ["profile", "load"].map((label) => ({ label, unit: "" }));
+  const html = await page({ state: "finished", summary: { sweep: axes, points } });
+  expect(html).not.toContain("<img");
+  for (const part of [1, 2])
+    for (const format of ["svg", "png"])
+      expect(html).toContain(`/api/v1/experiments/7/figures/sweep.${format}?part=${part}`);
+});

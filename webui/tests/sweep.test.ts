@@ -1,0 +1,182 @@
+import { expect, test } from "vitest";
+import { comparedBars } from "../src/experiments/comparing";
+import { sweepParts } from "../src/experiments/sweep";
+import { shortFlowTimes } from "../src/experiments/times";
+import type { ComparedScheme, FlowRecord } from "../src/api/schema";
+import type { Experiment, SchemeResult, SweepDocument } from "../src/experiments/types";
+
+const scheme = (name: string, afct: number | null, limited = false): SchemeResult => ({
+  scheme: name,
+  short:
+    afct === null
+      ? null
+      : {
+          n: 40,
+          failed: 0,
+          afct_ms: afct,
+          afct_ci_ms: [afct / 2, afct * 2],
+          p50_ms: 1,
+          p99_ms: 9,
+          p99_ci_ms: null,
+          p99_shown: false,
+        },
+  long: null,
+  retransmissions: 0,
+  recovered_packets: 0,
+  overhead: 0,
+  cpu_limited: limited,
+  baseline: false,
+});
+
+const LOADS = { label: "load", unit: "%" };
+const point = (at: (string | number)[], schemes: Record<string, SchemeResult>) => ({
+  experiment: 1,
+  at,
+  schemes,
+});
+
+test("a sweep is a chart a measure, a line a scheme, with gaps where it has no figure", () => {
+  const document: SweepDocument = {
+    sweep: [LOADS],
+    points: [
+      point([20], { ecmp: scheme("ecmp", 100), mine: scheme("caps", 50, true) }),
+      point([40], { ecmp: scheme("ecmp", 200), mine: scheme("caps", null) }),
+    ],
+  };
+  const [part, ...others] = sweepParts(document);
+  expect(others).toEqual([]);
+  expect(part?.words).toBe("");
+  const [chart, ...more] = part?.charts ?? [];
+  expect(more).toEqual([]);
+  expect([chart?.name, chart?.axis, chart?.ticks]).toEqual([
+    "Short flows: mean completion time",
+    LOADS,
+    [20, 40],
+  ]);
+  expect(
+    chart?.lines.map((line) => [
+      line.label,
+      line.scheme,
+      line.points.map(({ tick, bar }) => [tick, bar?.value, bar?.interval, bar?.cpuLimited]),
+    ]),
+  ).toEqual([
+    [
+      "ecmp",
+      "ecmp",
+      [
+        [20, 100, [50, 200], false],
+        [40, 200, [100, 400], false],
+      ],
+    ],
+    [
+      "mine",
+      "caps",
+      [
+        [20, 50, [25, 100], true],
+        [40, undefined, undefined, undefined],
+      ],
+    ],
+  ]);
+});
+
+test("further axes have charts of their own, named by their values, in the order of the figure for print", () => {
+  const grid = [
+    ["ns2", 20],
+    ["ns2", 40],
+    ["linux", 20],
+    ["linux", 40],
+  ];
+  const parts = sweepParts({
+    sweep: [{ label: "profile", unit: "" }, LOADS],
+    points: grid.map((at) => point(at, { ecmp: scheme("ecmp", 1) })),
+  });
+  expect(parts.map((part) => [part.words, part.charts[0]?.ticks])).toEqual([
+    ["load = 20 %", ["ns2", "linux"]],
+    ["load = 40 %", ["ns2", "linux"]],
+  ]);
+});
+
+test("without a result nothing is drawn of a sweep, and nothing of what is none", () => {
+  expect(sweepParts({})).toEqual([]);
+  expect(sweepParts({ sweep: [LOADS], points: [] })).toEqual([]);
+  expect(sweepParts({ points: [point([1], {})] })).toEqual([]);
+});
+
+const estimate = (mean: number, low: number | null = null) => ({
+  mean,
+  low,
+  high: low === null ? null : 2 * mean - low,
+  n: 3,
+});
+const compared = (label: string): ComparedScheme => ({
+  label,
+  cpu_limited: [false, true],
+  measures: [
+    {
+      name: "short.afct_ms",
+      title: "Short flows: mean completion time",
+      unit: "ms",
+      better: "less",
+      a: estimate(71, 60),
+      b: estimate(80, 70),
+      ratio: 80 / 71,
+    },
+    {
+      name: "short.p50_ms",
+      title: "Short flows: median completion time",
+      unit: "ms",
+      better: "less",
+      a: estimate(7),
+      b: estimate(8),
+      ratio: 8 / 7,
+    },
+    {
+      name: "long.goodput_mbps",
+      title: "Long flows: goodput together",
+      unit: "Mbit/s",
+      better: "more",
+      a: estimate(9),
+      b: estimate(8),
+      ratio: 8 / 9,
+    },
+  ],
+});
+
+test("two experiments are two bars a scheme, with the intervals and the mark of each", () => {
+  const sides = [
+    { id: 3, schemes: { mine: { scheme: "caps" } } },
+    { id: 12, schemes: {} },
+  ] as const;
+  const found = comparedBars([compared("mine"), compared("rps")], sides);
+  expect(found.map(({ name, less, format }) => [name, less, format(12.34)])).toEqual([
+    ["Short flows: mean completion time", true, "12.3 ms"],
+    ["Long flows: goodput together", false, "12.3 Mbit/s"],
+  ]);
+  expect(
+    found[0]?.bars.map((bar) => [bar.label, bar.scheme, bar.value, bar.interval, bar.cpuLimited]),
+  ).toEqual([
+    ["mine · 3", "caps", 71, [60, 82], false],
+    ["mine · 12", "mine", 80, [70, 90], true],
+    ["rps · 3", "rps", 71, [60, 82], false],
+    ["rps · 12", "rps", 80, [70, 90], true],
+  ]);
+  expect(found[1]?.bars.map((bar) => bar.interval)).toEqual([null, null, null, null]);
+});
+
+test("times are of short flows that ended, by label, shortest first, in the result's order of schemes", () => {
+  const experiment = {
+    runs: [
+      { id: 5, label: "mine" },
+      { id: 6, label: "ecmp" },
+      { id: 7, label: "ecmp" },
+    ],
+    summary: { schemes: { ecmp: scheme("ecmp", 1), mine: scheme("caps", 1), rps: scheme("rps", 1) } },
+  } as unknown as Experiment;
+  const flow = (run: number, fct: number | null, traffic_class = "short") =>
+    ({ run_id: run, fct_s: fct, traffic_class }) as FlowRecord;
+  const flows = [flow(6, 3), flow(5, 2), flow(7, 1), flow(5, null), flow(5, 9, "long"), flow(99, 4)];
+  expect(shortFlowTimes(experiment, flows)).toEqual([
+    { label: "ecmp", scheme: "ecmp", times: [1, 3] },
+    { label: "mine", scheme: "caps", times: [2] },
+  ]);
+});

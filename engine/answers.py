@@ -59,6 +59,54 @@ class SpecsView(TypedDict):
     presets: list[PresetView]
 
 
+class RatioView(TypedDict):
+    """The ratio of two schemes at one point of a sweep (``point``: "" where there is none), with its 95 % interval."""
+
+    point: str
+    ratio: float
+    low: float | None
+    high: float | None
+
+
+class FoundView(TypedDict):
+    """What a claim came to; ``note``: how a lab differed from the preset, or why no lab can judge it."""
+
+    verdict: Literal[
+        "holds", "in part", "not", "open", "not simulated", "not run", "no figure", "simulated only"
+    ]
+    figures: list[RatioView]
+    note: str
+
+
+class EvidenceRowView(TypedDict):
+    """``why``: why it does not hold, in Markdown."""
+
+    simulated: FoundView
+    on_switches: FoundView
+    why: str
+
+
+class EvidenceClaim(TypedDict):
+    """A claim of a paper; ``compared``: both schemes, the measure and what the paper says of their ratio.
+    ``row``: as in docs/evidence.md; null while the preset is not simulated there."""
+
+    preset: str
+    paper: str
+    text: str
+    source: str
+    figure: str
+    scheme: str
+    against: str
+    compared: str
+    row: EvidenceRowView | None
+
+
+class EvidenceView(TypedDict):
+    """Claims of the presets, in their order."""
+
+    claims: list[EvidenceClaim]
+
+
 class EngineView(TypedDict):
     """``workers``: how many labs run at the same time; ``simulation_workers``: how many workers that simulate, none of
     them beside a lab; ``running``, ``queued``: numbers of submissions, next first;

@@ -12,7 +12,7 @@ from flask import Response, jsonify, request
 
 from controller.api.access import Rate
 from controller.api.answers_experiments import ExperimentObject
-from controller.api.bodies import body, number, text
+from controller.api.bodies import body, number, optional_text, text
 from controller.api.describing import Description, Query, Text
 from controller.api.exporting import drawn, printed
 from controller.api.problems import ProblemError
@@ -21,6 +21,7 @@ from controller.api.routing import get, post
 from controller.store.experiments import ExperimentStore
 from engine import answers, recordings
 from engine.dispatcher import Engine
+from engine.evidence import evidence
 from engine.progress import ProgressView
 from engine.submission import (
     MOST_BYTES,
@@ -110,6 +111,18 @@ class EngineRoutes:
     @get("/specs/schema", Description("The JSON Schema of a spec.", dict[str, Any]))
     def spec_schema(self) -> dict[str, Any]:
         return schema()
+
+    @get(
+        "/evidence",
+        Description(
+            "What the papers claim, and what came of it in simulation and on switches when Capstan was made.",
+            answers.EvidenceView,
+            tagged=True,
+            query=(Text("preset", "Only the claims of this preset.", choices=tuple(preset_names())),),
+        ),
+    )
+    def evidence(self) -> answers.EvidenceView:
+        return {"claims": evidence(optional_text("preset", preset_names()))}
 
     @get("/engine", Description("Where workers run, what they are at, and what waits.", answers.EngineView))
     def state(self) -> Any:

@@ -36,6 +36,8 @@ MOST_REPEATS: Final = 20
 """More than a spec asks for are simulated until a scheme has flows enough for a p99, but never more than these."""
 
 Summary = Literal["holds", "in part", "not", "open", "not simulated", "not run", "no figure"]
+Word = Literal[Summary, "simulated only"]
+"""What a claim comes to: on switches there are claims that no lab can judge, too."""
 
 
 @dataclass(frozen=True, slots=True)

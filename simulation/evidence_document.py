@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Final
 
 from experiments.results.statistics import FLOWS_FOR_P99
@@ -23,8 +23,8 @@ from simulation.evidence import (
 from simulation.evidence_notes import Notes
 
 _EARLIER: Final = " are of an earlier run, with the presets' own repeats."
-_NOT_RUN: Final = "not run"
-_SIMULATED_ONLY: Final = "simulated only"
+NOT_RUN: Final = "not run"
+SIMULATED_ONLY: Final = "simulated only"
 _MEANINGS: Final[Mapping[str, str]] = {
     "holds": "the whole interval is within what the paper says, at all points",
     "in part": "it is at some points",
@@ -32,8 +32,8 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "open": "the intervals decide nothing",
     "no figure": "too few flows for it, or the processors limited a run",
     "not simulated": "the simulator cannot do it",
-    _SIMULATED_ONLY: "no lab on two cores can run it",
-    _NOT_RUN: "no run of it yet",
+    SIMULATED_ONLY: "no lab on two cores can run it",
+    NOT_RUN: "no run of it yet",
 }
 _NAMES: Final = re.compile(r"`([^`]+)`")
 
@@ -52,6 +52,18 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
+class Cells:
+    """A row as it is written, a text for each column; nothing in them separates columns or lines."""
+
+    figure: str
+    text: str
+    compared: str
+    simulated: str
+    on_switches: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """What a document says. earlier: presets whose rows it marks as those of an earlier run."""
 
@@ -60,7 +72,7 @@ class Document:
 
     def row_of(self, preset: str, claim: Claim) -> Written | None:
         """Return the row of a claim that has not been changed since; None: there is none."""
-        return self.rows.get(_key(preset, claim))
+        return self.rows.get(key_of(preset, claim))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +193,16 @@ def _counts(entries: Sequence[Entry]) -> list[str]:
     ]
 
 
-def _line(entry: Entry, notes: Notes) -> str:
+def cells_of(entry: Entry, notes: Notes) -> Cells:
+    """Return a row as the document has it."""
     row = entry.row
     why = row.problem or ("" if entry.word == "holds" else notes.why(row.preset, row.claim))
     simulated = entry.written.simulated if entry.written else _cell(row.simulated, row.problem)
-    cells = (*_key(row.preset, row.claim), simulated, _lab_cell(entry), _plain(why))
-    return "| " + " | ".join(cells) + " |"
+    return Cells(*key_of(row.preset, row.claim), simulated, _lab_cell(entry), _plain(why))
+
+
+def _line(entry: Entry, notes: Notes) -> str:
+    return "| " + " | ".join(astuple(cells_of(entry, notes))) + " |"
 
 
 def _lab_cell(entry: Entry) -> str:
@@ -194,16 +210,17 @@ def _lab_cell(entry: Entry) -> str:
     row, written = entry.row, entry.written or entry.earlier
     if row.on_switches:
         return _cell(row.on_switches, "") + (_plain(f" ({row.lab})") if row.lab else "")
-    if written is not None and _word(written.on_switches) not in (_NOT_RUN, _SIMULATED_ONLY):
+    if written is not None and _word(written.on_switches) not in (NOT_RUN, SIMULATED_ONLY):
         return written.on_switches
-    return _plain(f"*{_SIMULATED_ONLY}*: {row.lab}") if row.lab else f"*{_NOT_RUN}*"
+    return _plain(f"*{SIMULATED_ONLY}*: {row.lab}") if row.lab else f"*{NOT_RUN}*"
 
 
 def _word(cell: str) -> str:
     return cell.removeprefix("*").partition("*")[0]
 
 
-def _key(preset: str, claim: Claim) -> tuple[str, str, str]:
+def key_of(preset: str, claim: Claim) -> tuple[str, str, str]:
+    """Return the first cells of a claim's row: figure and preset, what the paper says, what is compared."""
     text = _plain(claim.text.strip())
     return _plain(f"{claim.figure}, `{preset}`"), text, _plain(claimed(claim))
 

@@ -24,8 +24,16 @@ from simulation.evidence import (
     with_switches,
     write_rows,
 )
-from simulation.evidence_document import Document, Entry, entries_of, markdown, read_document
+from simulation.evidence_document import (
+    Document,
+    Entry,
+    cells_of,
+    entries_of,
+    markdown,
+    read_document,
+)
 from simulation.evidence_notes import read_notes
+from simulation.evidence_rows import ROWS, row_of, rows_text
 
 DOCUMENT: Final = Path("docs/evidence.md")
 KEPT: Final = "evidence"
@@ -75,6 +83,8 @@ def evidence_command(
 ) -> None:
     """Simulate every preset that has claims of the papers, and write what holds of them: a row a claim.
 
+    The same rows go into a JSON file: simulation/evidence_rows.json, which the page shows, or beside another OUTPUT.
+
     No root, no switches. Takes some minutes of processor time. With --on-switches presets run in labs first, which
     takes root and hours; only those of --preset and --paper if there are any.
     """
@@ -112,6 +122,8 @@ def evidence_command(
             entries += [entry for entry in mine if merge or not papers or entry.row.paper in papers]
     text = markdown(entries, notes, quick=quick, earlier=document.earlier - simulated, missing=missing)
     output.write_text(text, encoding="utf-8")
+    rows_file = ROWS if output == DOCUMENT else output.with_suffix(".json")
+    rows_file.write_text(rows_text(row_of(cells_of(entry, notes)) for entry in entries), encoding="utf-8")
     results.print(f"{len(entries)} claims in {output}", markup=False, soft_wrap=True)
 
 

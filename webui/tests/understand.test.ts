@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ClassScheme, PresetClaim, PresetView, Scheme } from "../src/api/schema";
+import type { ClassScheme, EvidenceClaim, Scheme } from "../src/api/schema";
 import type { Experiment, Finding } from "../src/experiments/types";
 import { mechanisms, onlySimulated, parts } from "../src/understand/composition";
 import { claimsOf, findingsOf } from "../src/understand/evidence";
@@ -82,37 +82,30 @@ test("a scheme with hosts of its own is for simulations, and says how they send"
   expect(mechanisms(pfabric)[1]?.words).toContain("37.5 packet times");
 });
 
-const claim = (text: string, scheme: string, against: string): PresetClaim => ({
+const claim = (text: string, scheme: string, against: string, preset = "a"): EvidenceClaim => ({
   text,
   scheme,
   against,
+  preset,
+  paper: "caps",
   source: "",
   figure: "",
-  measure: "short-mean",
-});
-const preset = (name: string, claims: PresetClaim[]): PresetView => ({
-  name,
-  claims,
-  title: "",
-  description: "",
-  points: 0,
-  runs: 1,
-  schemes: [],
-  estimated_s: 1,
-  text: "",
+  compared: "",
+  row: null,
 });
 const finding: Finding = { verdict: "seen", ratio: 0.5, interval: null, why: "" };
 
 test("claims for a scheme come before those against it", () => {
-  const presets = [
-    preset("a", [claim("worse", "caps", "ecmp")]),
-    preset("b", [claim("better", "ecmp", "rps")]),
-  ];
-  expect(claimsOf(presets, "ecmp").map((entry) => [entry.claim.text, entry.preset])).toEqual([
+  const claims = [claim("worse", "caps", "ecmp"), claim("better", "ecmp", "rps", "b")];
+  expect(claimsOf(claims, "ecmp").map((one) => [one.text, one.preset])).toEqual([
     ["better", "b"],
     ["worse", "a"],
   ]);
-  expect(claimsOf(presets, "tr")).toEqual([]);
+  expect(claimsOf(claims, "tr")).toEqual([]);
+});
+
+test("a claim about a scheme at two points of a sweep is one claim", () => {
+  expect(claimsOf([claim("later", "ecmp", "ecmp")], "ecmp")).toHaveLength(1);
 });
 
 test("findings come from experiments and from points of sweeps", () => {

@@ -18,6 +18,7 @@ from engine.executors import DaskWorkers, ExecutorError
 from engine.serving import address_for_workers
 from experiments.spec.check import preset_names
 from figures.draw import FIGURES
+from simulation.evidence_document import read_document
 from tests.unit.api_world import World, api_world
 from tests.unit.experiments_store import flow_row
 
@@ -220,6 +221,23 @@ def test_a_sweep_has_a_figure_of_its_own_and_its_points_have_theirs(world: World
         assert parts[-1].startswith("<?xml")
     assert parts[0] != parts[1]
     world.get(f"/experiments/{number}/figures/sweep.svg?part=3", 404)
+
+
+def test_claims_of_presets_come_with_what_the_document_says_of_them(world: World) -> None:
+    document = read_document(Path("docs/evidence.md").read_text(encoding="utf-8"))
+    claims = world.get("/evidence")["claims"]
+    assert [one["row"] is not None for one in claims].count(True) == len(document.rows)
+    of_preset = world.get("/evidence?preset=caps-fig26")["claims"]
+    assert of_preset == [one for one in claims if one["preset"] == "caps-fig26"] != []
+    for one in of_preset:
+        cells = next(
+            cells
+            for (figure, text, compared), cells in document.rows.items()
+            if (text, compared) == (one["text"], one["compared"]) and figure.endswith("`caps-fig26`")
+        )
+        assert one["row"]["simulated"]["verdict"] == cells.word
+        assert all(f"{at['ratio']:.2f}" in cells.simulated for at in one["row"]["simulated"]["figures"])
+    assert "did you mean 'caps-fig26'" in world.get("/evidence?preset=caps-fig6", 422)["detail"]
 
 
 def test_cancel_and_rerun(world: World) -> None:

@@ -104,6 +104,7 @@ def test_its_page_simulates_what_is_begun_on_it(installed: Path, tmp_path: Path)
         (script,) = re.findall(rb'src="(/assets/[^"]+[.]js)"', tour)
         assert page.get(script.decode())[:2] == (200, "text/javascript")
         assert page.json("/health")["reasons"] == ["no switch is connected"]
+        assert all(claim["row"] for claim in page.json("/evidence?preset=caps-fig26")["claims"])
         experiment = page.simulate(preset="small", schemes=["ecmp", "caps"])
         assert experiment["state"] == "finished", experiment["error"]
         number = experiment["id"]

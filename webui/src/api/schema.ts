@@ -234,6 +234,45 @@ export interface components {
             })[];
             cursor: number;
         };
+        /** @description Claims of the presets, in their order. */
+        EvidenceView: {
+            claims: components["schemas"]["EvidenceClaim"][];
+        };
+        /**
+         * @description A claim of a paper; ``compared``: both schemes, the measure and what the paper says of their ratio.
+         *     ``row``: as in docs/evidence.md; null while the preset is not simulated there.
+         */
+        EvidenceClaim: {
+            preset: string;
+            paper: string;
+            text: string;
+            source: string;
+            figure: string;
+            scheme: string;
+            against: string;
+            compared: string;
+            row: components["schemas"]["EvidenceRowView"] | null;
+        };
+        /** @description ``why``: why it does not hold, in Markdown. */
+        EvidenceRowView: {
+            simulated: components["schemas"]["FoundView"];
+            on_switches: components["schemas"]["FoundView"];
+            why: string;
+        };
+        /** @description What a claim came to; ``note``: how a lab differed from the preset, or why no lab can judge it. */
+        FoundView: {
+            /** @enum {unknown} */
+            verdict: "holds" | "in part" | "not" | "open" | "not simulated" | "not run" | "no figure" | "simulated only";
+            figures: components["schemas"]["RatioView"][];
+            note: string;
+        };
+        /** @description The ratio of two schemes at one point of a sweep (``point``: "" where there is none), with its 95 % interval. */
+        RatioView: {
+            point: string;
+            ratio: number;
+            low: number | null;
+            high: number | null;
+        };
         /** @description Newest first; ``next``: go on with ``before=next``, null at the end. */
         ExperimentsView: {
             experiments: {
@@ -2388,6 +2427,11 @@ export type Claim = components['schemas']['Claim'];
 export type KeptView = components['schemas']['KeptView'];
 export type ClaimRequest = components['schemas']['ClaimRequest'];
 export type EventsView = components['schemas']['EventsView'];
+export type EvidenceView = components['schemas']['EvidenceView'];
+export type EvidenceClaim = components['schemas']['EvidenceClaim'];
+export type EvidenceRowView = components['schemas']['EvidenceRowView'];
+export type FoundView = components['schemas']['FoundView'];
+export type RatioView = components['schemas']['RatioView'];
 export type ExperimentsView = components['schemas']['ExperimentsView'];
 export type SubmissionRequest = components['schemas']['SubmissionRequest'];
 export type SpecFabricSpec = components['schemas']['SpecFabricSpec'];

@@ -1,44 +1,57 @@
-import { List, Text } from "@mantine/core";
-import { useQueries } from "@tanstack/react-query";
+import { Anchor, Code, List, Text } from "@mantine/core";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { group } from "d3-array";
-import { get } from "../api/client";
+import { BASE, get } from "../api/client";
 import { useHas } from "../api/queries";
+import type { EvidenceClaim, EvidenceRowView, EvidenceView } from "../api/schema";
 import { Link } from "../app/Link";
 import { Verdict } from "../experiments/Claims";
-import { useExperiments, usePresets } from "../experiments/queries";
+import { useExperiments } from "../experiments/queries";
 import type { Experiment } from "../experiments/types";
 import { Panel } from "../parts/Panel";
+import { QueryResult } from "../parts/QueryResult";
 import { Quiet } from "../parts/Quiet";
 import { claimsOf, findingsOf } from "./evidence";
+import { foundWords, pieces, places } from "./rowWords";
 import styles from "./understand.module.css";
 
 /** Kept experiments that are looked through, the newest. */
 const LOOKED_AT = 20;
 
-/** What papers claim of a scheme, each with what experiments here gave; or with the preset that would. */
+/** What papers claim of a scheme, each with what came of it: in Capstan's evidence, and in experiments here. */
 export function Evidence({ scheme }: { scheme: string }) {
-  const queue = useHas("/specs");
+  const there = useHas("/evidence");
   return (
-    <Panel title="What its paper claims, and what was measured here">
-      {queue === false ? (
+    <Panel title="What its paper claims, and what was measured">
+      {there === false ? (
         <Quiet>
-          Claims are part of presets, which a controller with a queue has (./capstan serve --experiments);
-          figures of whole presets are in docs/results.md.
+          Claims are part of presets, which a controller with a queue has (./capstan serve --experiments, or
+          ./capstan page).
         </Quiet>
       ) : (
-        queue && <ClaimList scheme={scheme} />
+        there && <ClaimList scheme={scheme} />
       )}
-      <Quiet>
-        Every claim of every preset, simulated, and why it holds or not: docs/evidence.md, which ./capstan
-        evidence writes.
-      </Quiet>
     </Panel>
   );
 }
 
 function ClaimList({ scheme }: { scheme: string }) {
-  const presets = usePresets().data?.presets ?? [];
-  const claims = claimsOf(presets, scheme);
+  const evidence = useQuery({
+    queryKey: ["evidence"],
+    queryFn: ({ signal }) => get<EvidenceView>("/evidence", signal),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return (
+    <QueryResult query={evidence} what="claims of the papers">
+      {({ claims }) => {
+        const mine = claimsOf(claims, scheme);
+        return mine.length === 0 ? <Quiet>No preset has a claim about it.</Quiet> : <Claims claims={mine} />;
+      }}
+    </QueryResult>
+  );
+}
+
+function Claims({ claims }: { claims: readonly EvidenceClaim[] }) {
   const finished = (useExperiments().data?.pages ?? [])
     .flatMap((page) => page.experiments)
     .filter((experiment) => experiment.state === "finished")
@@ -50,40 +63,66 @@ function ClaimList({ scheme }: { scheme: string }) {
       staleTime: Number.POSITIVE_INFINITY,
     })),
   }).flatMap((query) => query.data ?? []);
-  if (claims.length === 0) return <Quiet>No preset has a claim about it.</Quiet>;
   return (
-    <div className={styles["claims"]} tabIndex={0} role="group" aria-label="Claims by preset">
-      {[...group(claims, ({ preset }) => preset)].map(([preset, ofPreset]) => (
-        <section key={preset}>
-          <Text fw={600}>
-            {preset}{" "}
-            <Text span c="dimmed">
-              {[...new Set(ofPreset.map(({ claim }) => claim.source))].filter(Boolean).join("; ")}
+    <>
+      <Quiet>
+        Ratios of two schemes with their 95 % intervals, as they were measured when Capstan was made; below
+        them those of experiments here. <Anchor href={`${BASE}/evidence`}>All claims (JSON)</Anchor>
+      </Quiet>
+      <div className={styles["claims"]} tabIndex={0} role="group" aria-label="Claims by preset">
+        {[...group(claims, ({ preset }) => preset)].map(([preset, ofPreset]) => (
+          <section key={preset}>
+            <Text fw={600}>
+              {preset}{" "}
+              <Text span c="dimmed">
+                {[...new Set(ofPreset.map(({ source }) => source))].filter(Boolean).join("; ")}
+              </Text>{" "}
+              <Link href={`/compare?preset=${preset}`}>Run {preset} here</Link>
             </Text>
+            <List size="sm" mb="sm" spacing={6}>
+              {ofPreset.map((claim) => (
+                <List.Item key={`${claim.text} ${claim.compared}`}>
+                  {claim.text}{" "}
+                  <Text span c="dimmed">
+                    {[claim.figure, claim.compared].filter(Boolean).join(": ")}
+                  </Text>
+                  {claim.row && <Row row={claim.row} />}
+                  {findingsOf(kept, preset, claim).map(({ experiment, finding }, index) => (
+                    <div key={index}>
+                      <Verdict finding={finding} />
+                      <Link href={`/compare/${experiment}`}>experiment {experiment}</Link>
+                    </div>
+                  ))}
+                </List.Item>
+              ))}
+            </List>
+          </section>
+        ))}
+      </div>
+    </>
+  );
+}
+
+/** Whether a claim holds in simulation and on switches, by which ratios, and why not. */
+function Row({ row }: { row: EvidenceRowView }) {
+  return (
+    <>
+      {places(row).map(([where, found]) => {
+        const { verdict, detail } = foundWords(found);
+        return (
+          <Text key={where}>
+            {where}: <strong>{verdict}</strong> {detail}
           </Text>
-          <List size="sm" mb="sm">
-            {ofPreset.map(({ claim }) => (
-              <List.Item key={`${claim.text} ${claim.against}`}>
-                {claim.text}{" "}
-                <Text span c="dimmed">
-                  {claim.figure}
-                </Text>
-                {findingsOf(kept, preset, claim).map(({ experiment, finding }) => (
-                  <div key={experiment}>
-                    <Verdict finding={finding} />
-                    <Link href={`/compare/${experiment}`}>experiment {experiment}</Link>
-                  </div>
-                ))}
-              </List.Item>
-            ))}
-          </List>
-          {ofPreset.every(({ claim }) => findingsOf(kept, preset, claim).length === 0) && (
-            <Text mb="sm">
-              Not measured here yet: <Link href={`/compare?preset=${preset}`}>begin {preset}</Link>
-            </Text>
+        );
+      })}
+      {row.why && (
+        <Text>
+          Why:{" "}
+          {pieces(row.why).map(({ text, code }, index) =>
+            code ? <Code key={index}>{text}</Code> : <span key={index}>{text}</span>,
           )}
-        </section>
-      ))}
-    </div>
+        </Text>
+      )}
+    </>
   );
 }

@@ -1,17 +1,16 @@
 /** Claims about a scheme, of presets, and what kept experiments found of them. */
 
-import type { PresetClaim, PresetView } from "../api/schema";
+import type { EvidenceClaim } from "../api/schema";
 import type { Claim, Experiment, Finding, ResultDocument, SweepDocument } from "../experiments/types";
 
-/** Claims that are about *scheme*, with the preset that has each; those in which it is the better one first. */
-export function claimsOf(
-  presets: readonly PresetView[],
-  scheme: string,
-): { claim: PresetClaim; preset: string }[] {
-  const all = presets.flatMap((preset) => preset.claims.map((claim) => ({ claim, preset: preset.name })));
+/** What a claim is about. */
+type About = Pick<EvidenceClaim, "text" | "scheme" | "against">;
+
+/** Claims that are about *scheme*; those in which it is the better one first. */
+export function claimsOf<C extends About>(claims: readonly C[], scheme: string): C[] {
   return [
-    ...all.filter(({ claim }) => claim.scheme === scheme),
-    ...all.filter(({ claim }) => claim.against === scheme),
+    ...claims.filter((claim) => claim.scheme === scheme),
+    ...claims.filter((claim) => claim.against === scheme && claim.scheme !== scheme),
   ];
 }
 
@@ -22,14 +21,14 @@ export function asList(ours: Claim["ours"]): readonly Finding[] {
 }
 
 /** Whether *known*, of a result, is the preset's *claim*: presets share texts, and a text may be about several pairs. */
-const isOf = (claim: PresetClaim, { text, compare }: Claim): boolean =>
+const isOf = (claim: About, { text, compare }: Claim): boolean =>
   text === claim.text && compare?.scheme === claim.scheme && compare.against === claim.against;
 
 /** What *experiments* of *preset* found of its *claim*: a finding of each, or of each point of a sweep. */
 export function findingsOf(
   experiments: readonly Experiment[],
   preset: string,
-  claim: PresetClaim,
+  claim: About,
 ): { experiment: number; finding: Finding }[] {
   const ofPreset = experiments.filter((experiment) => experiment.name === preset);
   return ofPreset.flatMap((experiment) => {

@@ -71,7 +71,7 @@ def test_what_the_runs_controller_answers_is_passed_on(world: World, tmp_path: P
         run.ask("PUT", "/scheme", json={"scheme": "letflow"})
         assert world.get("/scheme")["base"] == "ecmp"
         assert world.get(f"{BELOW}/scheme")["base"] == "letflow"
-        for path in ("/fabric", "/modes", "/queues", "/faults", "/capton", "/flows?limit=5"):
+        for path in ("/fabric", "/modes", "/queues", "/faults", "/tpfs", "/capton", "/flows?limit=5"):
             assert world.get(BELOW + path) == run.get(path)
         assert world.get(f"{BELOW}/flows?limit=0", 422)["field"] == "query.limit"
         world.get(f"{BELOW}/flows/7", 404)

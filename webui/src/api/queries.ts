@@ -12,7 +12,7 @@ import type {
   SchemesView,
   SchemeView,
 } from "./schema";
-import { useSource } from "./source";
+import { RUN, useSource } from "./source";
 
 /** What the controller refused will be refused again; what it did not answer may be answered soon. */
 export function worthRetrying(failures: number, error: Error): boolean {
@@ -29,12 +29,16 @@ export function useHas(path: string): boolean | undefined {
   return document.data && `${BASE}${path}` in document.data.paths;
 }
 
-/** What the watched controller answers; events of its stream say when to ask again. */
-function useWatched<T>(name: string) {
+/** A run's scheme is in the header, where the page has no stream of the run's events. */
+const RUN_SCHEME_MS = 3_000;
+
+/** What the watched controller answers; events of its stream say when to ask again. *everyMs*: of a run, so often, too. */
+function useWatched<T>(name: string, everyMs?: number) {
   const source = useSource();
   return useQuery({
     queryKey: [name, source],
     queryFn: ({ signal }) => get<T>(`${source}/${name}`, signal),
+    refetchInterval: source === RUN && everyMs !== undefined ? everyMs : false,
   });
 }
 
@@ -47,15 +51,15 @@ export const useHealth = () =>
 
 export const useFabric = () => useWatched<FabricView>("fabric");
 export const useModes = () => useWatched<ModesView>("modes");
-export const useScheme = () => useWatched<SchemeView>("scheme");
+export const useScheme = () => useWatched<SchemeView>("scheme", RUN_SCHEME_MS);
 export const useFaults = () => useWatched<FaultsView>("faults");
 
 /** The run that the queue is at, where this controller has a queue. */
 export function useRun(): RunView {
   const run = useQuery({
     queryKey: ["run"],
-    queryFn: ({ signal }) => get<RunView>("/runs/current", signal),
-    enabled: useHas("/runs/current") === true,
+    queryFn: ({ signal }) => get<RunView>(RUN, signal),
+    enabled: useHas(RUN) === true,
     refetchInterval: 2_000,
   });
   return run.data ?? NO_RUN;

@@ -2,5 +2,6 @@
 
 import { createContext, useContext } from "react";
 
+export const RUN = "/runs/current";
 export const SourceContext = createContext("");
 export const useSource = (): string => useContext(SourceContext);

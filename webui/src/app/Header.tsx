@@ -1,6 +1,7 @@
 import { Button, SegmentedControl, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
-import { useHas, useHealth } from "../api/queries";
+import { useHas, useHealth, useRun, useScheme } from "../api/queries";
+import { RUN, SourceContext } from "../api/source";
 import { useLive, useStore } from "../live/useLive";
 import { connectionWords } from "../live/words";
 import { SchemeMark } from "../parts/SchemeMark";
@@ -82,10 +83,18 @@ export function Header({ place, help }: Props) {
   );
 }
 
-/** The scheme in force, or why the fabric is not ready. */
+/** The scheme of the run that is followed, else the one in force, or why the fabric is not ready. */
 function FabricState() {
   const health = useHealth().data;
   const queue = useHas("/specs") === true;
+  const { experiment, here } = useRun();
+  if (experiment !== null && !here) {
+    return (
+      <SourceContext value={RUN}>
+        <RunState experiment={experiment} />
+      </SourceContext>
+    );
+  }
   if (!health) return null;
   // A queue of experiments needs no fabric of its own: each runs in a lab that is built for it.
   if (queue && health.switches === 0) {
@@ -100,15 +109,38 @@ function FabricState() {
   }
   return (
     <>
-      <Text span data-testid="scheme" title="The scheme in force">
-        <SchemeMark name={health.scheme} />
-      </Text>
+      {experiment === null ? (
+        <Text span data-testid="scheme" title="The scheme in force">
+          <SchemeMark name={health.scheme} />
+        </Text>
+      ) : (
+        <RunState experiment={experiment} />
+      )}
       {!health.ready && (
         <Text span className={styles["stale"]} title={health.reasons.join("; ")}>
           ⚠ not ready: {health.reasons[0]}
         </Text>
       )}
     </>
+  );
+}
+
+/** The experiment whose run is followed, and the scheme in force on its fabric. */
+function RunState({ experiment }: { experiment: number }) {
+  const scheme = useScheme().data?.scheme;
+  return (
+    <Text
+      span
+      data-testid="scheme"
+      title="The experiment whose run is followed, and the scheme in force on its fabric"
+    >
+      <Link href={`/compare/${experiment}`}>experiment {experiment}</Link>
+      {scheme && (
+        <>
+          : <SchemeMark name={scheme.name} />
+        </>
+      )}
+    </Text>
   );
 }
 

@@ -4,6 +4,7 @@ import { useEffect, useState } from "react";
 import { get } from "../api/client";
 import { useHas } from "../api/queries";
 import type { CaptonView } from "../api/schema";
+import { useSource } from "../api/source";
 import { DataTable } from "../parts/DataTable";
 import { Gauge } from "../parts/Gauge";
 import { Grid } from "../parts/Grid";
@@ -11,17 +12,29 @@ import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
 import { bitRate, byteSize, count, duration, percent } from "../parts/units";
+import { FollowedRun } from "../watch/FollowedRun";
+import { WatchSource } from "../watch/WatchSource";
 import { Gantt } from "./Gantt";
 import { type Row, withView } from "./grantRows";
 
 const EVERY_S = 1;
 
-/** The central scheduler: who may send, at what rate, and what that leaves of the links. */
+/** The central scheduler of the fabric that is watched: who may send, at what rate, and what that leaves of the links. */
 export function CaptonPanels() {
-  const has = useHas("/capton");
+  return (
+    <WatchSource>
+      <FollowedRun />
+      <Scheduler />
+    </WatchSource>
+  );
+}
+
+function Scheduler() {
+  const source = useSource();
+  const has = useHas(`${source}/capton`);
   const view = useQuery({
-    queryKey: ["capton"],
-    queryFn: ({ signal }) => get<CaptonView>("/capton", signal),
+    queryKey: ["capton", source],
+    queryFn: ({ signal }) => get<CaptonView>(`${source}/capton`, signal),
     enabled: has === true,
     refetchInterval: EVERY_S * 1000,
   });

@@ -6,12 +6,22 @@ import { Column } from "../parts/Grid";
 import { Notice } from "../parts/Notice";
 import { FlowPaths } from "../paths/FlowPaths";
 import { count } from "../parts/units";
+import { FollowedRun } from "../watch/FollowedRun";
+import { WatchSource } from "../watch/WatchSource";
 import { FlowTable } from "./FlowTable";
 import { choiceOf, chosenRows, withUpdates } from "./rows";
 import { useAllFlows } from "./useAllFlows";
 
-/** All flows that agents reported: filtered and sorted as the address says. */
+/** All flows that agents of the fabric that is watched reported: filtered and sorted as the address says. */
 export function FlowsPage() {
+  return (
+    <WatchSource>
+      <Flows />
+    </WatchSource>
+  );
+}
+
+function Flows() {
   const [search, change] = useSearch();
   const choice = useMemo(() => choiceOf(search), [search]);
   const { query, known, live, total } = useAllFlows();
@@ -29,6 +39,7 @@ export function FlowsPage() {
   const choose = useCallback((id: number) => change({ flow: String(id) }), [change]);
   return (
     <Column>
+      <FollowedRun />
       <Group component="form" role="search" align="end" onSubmit={(event) => event.preventDefault()}>
         <TextInput
           type="search"

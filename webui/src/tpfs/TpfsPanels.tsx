@@ -2,6 +2,7 @@ import { Spoiler, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { get } from "../api/client";
 import type { LearnerState, LearntTypes } from "../api/schema";
+import { useSource } from "../api/source";
 import { DataTable } from "../parts/DataTable";
 import { Grid } from "../parts/Grid";
 import { Notice } from "../parts/Notice";
@@ -9,16 +10,29 @@ import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
 import { Quiet } from "../parts/Quiet";
 import { byteSize, clockTime, duration, percent } from "../parts/units";
+import { FollowedRun } from "../watch/FollowedRun";
+import { WatchSource } from "../watch/WatchSource";
 import { SizeChart } from "./SizeChart";
 import { ThresholdChart } from "./ThresholdChart";
 import { TypeMark } from "./TypeMark";
 import { typeName } from "./types";
 
-/** Types of flows that TPFS learnt: what distinguishes them, how large their flows are, and where they sink. */
+/** Types of flows that TPFS learnt on the fabric that is watched: what distinguishes them, how large their flows are, and
+ *  where they sink. */
 export function TpfsPanels() {
+  return (
+    <WatchSource>
+      <FollowedRun />
+      <Learnt />
+    </WatchSource>
+  );
+}
+
+function Learnt() {
+  const source = useSource();
   const view = useQuery({
-    queryKey: ["tpfs"],
-    queryFn: ({ signal }) => get<LearnerState>("/tpfs", signal),
+    queryKey: ["tpfs", source],
+    queryFn: ({ signal }) => get<LearnerState>(`${source}/tpfs`, signal),
     refetchInterval: 2_000,
   });
   return (

@@ -1,7 +1,5 @@
 import { lazy, Suspense, useCallback } from "react";
-import { useFabric, useRun, useScheme } from "../api/queries";
-import { useSource } from "../api/source";
-import { Link } from "../app/Link";
+import { useFabric, useScheme } from "../api/queries";
 import { useSearch } from "../app/location";
 import { FabricMap } from "../fabric/FabricMap";
 import { HostPanel } from "../fabric/HostPanel";
@@ -17,6 +15,7 @@ import { QueryResult } from "../parts/QueryResult";
 import { Quiet } from "../parts/Quiet";
 import { ClassPaths } from "../paths/ClassPaths";
 import { Queues } from "../queues/QueuesPage";
+import { FollowedRun } from "./FollowedRun";
 
 // Their charts come after the fabric is drawn.
 const LinkPanel = lazy(async () => ({ default: (await import("../fabric/LinkPanel")).LinkPanel }));
@@ -25,15 +24,9 @@ const CompletionTimes = lazy(async () => ({ default: (await import("../fct/FctPa
 const FULLEST = 6;
 
 export function WatchPage() {
-  const { experiment, here } = useRun();
-  const elsewhere = useSource() !== "";
   return (
     <>
-      {(elsewhere || here) && experiment !== null && (
-        <Quiet>
-          This is the run of <Link href={`/compare/${experiment}`}>experiment {experiment}</Link>, live.
-        </Quiet>
-      )}
+      <FollowedRun />
       <LiveFabric />
     </>
   );

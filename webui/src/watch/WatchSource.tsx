@@ -1,12 +1,10 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useMemo } from "react";
 import { useRun } from "../api/queries";
-import { SourceContext } from "../api/source";
+import { RUN, SourceContext } from "../api/source";
 import { connect } from "../live/connection";
 import { LiveStore } from "../live/store";
 import { LiveContext } from "../live/useLive";
-
-const RUN = "/runs/current";
 
 /** Views of what there is to watch: the run that the queue is at, if that is on a fabric of its own; else this controller's
  * fabric. */

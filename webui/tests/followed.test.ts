@@ -1,0 +1,63 @@
+import { createElement, type ReactElement } from "react";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Header } from "../src/app/Header";
+import type { RunView } from "../src/api/schema";
+import { CaptonPanels } from "../src/capton/CaptonPanels";
+import { FlowsPage } from "../src/flows/FlowsPage";
+import { TpfsPanels } from "../src/tpfs/TpfsPanels";
+import { type Answers, drawn } from "./drawn";
+
+const RUN = "/runs/current";
+const paths = Object.fromEntries(
+  ["/specs", "/capton", RUN, `${RUN}/capton`].map((path) => [`/api/v1${path}`, {}]),
+);
+const ELSEWHERE: RunView = { experiment: 7, parent: null, here: false };
+const HERE: RunView = { experiment: 7, parent: null, here: true };
+const NO_RUN: RunView = { experiment: null, parent: null, here: false };
+const health = { scheme: "caps", switches: 0, ready: false, reasons: ["no switch has connected"] };
+
+const shown = (page: ReactElement, run: RunView, answers: Answers = []): Promise<string> =>
+  drawn(page, [[["openapi"], { paths }], [["run"], run], ...answers]);
+
+beforeEach(() => vi.stubGlobal("window", { location: { pathname: "/", search: "" } }));
+afterEach(() => vi.unstubAllGlobals());
+
+test("the header names the run that is followed, and the scheme on its fabric", async () => {
+  const header = createElement(Header, { place: null, help: () => undefined });
+  const answers: Answers = [
+    [["health"], health],
+    [["scheme", RUN], { scheme: { name: "letflow" } }],
+  ];
+  const followed = await shown(header, ELSEWHERE, answers);
+  expect(followed).toContain("experiment 7</a>: ");
+  expect(followed).toContain('data-scheme="letflow"');
+  expect(followed).not.toContain(">no fabric<");
+  expect(await shown(header, NO_RUN, answers)).toContain(">no fabric<");
+});
+
+test("on this controller's own fabric it names the run beside the scheme in force", async () => {
+  const header = createElement(Header, { place: null, help: () => undefined });
+  const html = await shown(header, HERE, [
+    [["health"], { ...health, switches: 6, ready: true, reasons: [] }],
+    [["scheme", ""], { scheme: { name: "caps" } }],
+  ]);
+  expect(html).toContain("experiment 7</a>: ");
+  expect(html).toContain('data-scheme="caps"');
+});
+
+test.each([
+  ["types of flows", TpfsPanels, "tpfs"],
+  ["grants", CaptonPanels, "capton"],
+  ["flows", FlowsPage, "flows"],
+])("%s are those of the run that is followed, which is named", async (_, panels, name) => {
+  // An answer that failed shows which controller was asked.
+  const answers: Answers = [
+    [[name, ""], new Error("of the own fabric")],
+    [[name, RUN], new Error("of the run")],
+  ];
+  const followed = await shown(createElement(panels), ELSEWHERE, answers);
+  expect(followed).toContain("of the run");
+  expect(followed).toContain("experiment 7</a>, live");
+  for (const run of [HERE, NO_RUN])
+    expect(await shown(createElement(panels), run, answers)).toContain("of the own fabric");
+});

@@ -1,7 +1,8 @@
-import { expect, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import type { FabricView, SwitchView } from "../src/api/schema";
 import { beside, layOut, linkEnds } from "../src/fabric/layout";
 import { queueMark } from "../src/fabric/LinkLine";
+import { linkWords } from "../src/fabric/linkWords";
 import { stepOf, STEPS } from "../src/fabric/utilisation";
 
 function leafSpine(leaves: number, spines: number, hosts: number): FabricView {
@@ -113,4 +114,30 @@ test("a link's ends are the fabric's, since names of hosts and switches may have
   expect(linkEnds("rack-1-s1", known)).toEqual(["rack-1", "s1"]);
   expect(linkEnds("web-01-rack-1", known)).toEqual(["web-01", "rack-1"]);
   expect(linkEnds("web-01-l1", undefined)).toEqual(["web-01", "l1"]);
+});
+
+describe("a link under the pointer", () => {
+  const load = {
+    bits_per_s: 2_130_000,
+    packets_per_s: 180,
+    share: 0.85,
+    queued_packets: 12,
+    dropped_per_s: 3,
+  };
+  const now = { at: 1, up: true, rate_kbps: 2500, ab: { ...load, queues: [] }, ba: null };
+
+  it("says what each direction carries, holds and drops, with units", () => {
+    expect(linkWords("l1-s1", "l1", "s1", now)).toBe(
+      [
+        "l1-s1",
+        "l1 → s1: 2.13 Mbit/s, 85 %, 180 packets/s, 12.0 packets waiting, 3.00 packets/s dropped",
+        "s1 → l1: not reported",
+      ].join("\n"),
+    );
+  });
+
+  it("has its name alone before the first sample, and is down where it is", () => {
+    expect(linkWords("l1-s1", "l1", "s1", undefined)).toBe("l1-s1");
+    expect(linkWords("l1-s1", "l1", "s1", { ...now, up: false })).toBe("l1-s1: down");
+  });
 });

@@ -7,51 +7,7 @@ import { markOf } from "../src/replay/draw";
 import { Replay } from "../src/replay/frame";
 import { places } from "../src/replay/layout";
 import { parseTrace, readTrace, TraceError } from "../src/replay/trace";
-
-/** Two hosts on one leaf at 12 Mbit/s, so 1500 B take 1 ms; a long packet, a repair behind it, one that is dropped. */
-function recording() {
-  const ms = 1e9;
-  return {
-    format: "capstan-packet-trace",
-    version: 1,
-    spec: "made-up",
-    scheme: "caps",
-    repeat: 1,
-    begin_ps: 5 * ms,
-    length_ps: 10 * ms,
-    cut: false,
-    hosts: ["h1", "h2"],
-    links: {
-      from: ["h1", "l1"],
-      to: ["l1", "h2"],
-      bps: [12e6, 12e6],
-      delay_ps: [0, ms],
-      room_packets: [2, 0],
-    },
-    flows: { id: [7], source: [0], destination: [1], bytes: [null], class: ["long"] },
-    packets: {
-      flow: [0, 0, 0, -1],
-      number: [1, 1, 2, 9],
-      kind: [0, 3, 0, 4],
-      class: [2, 1, 2, 3],
-      bytes: [1500, 1500, 1500, 150],
-      source: [0, 0, 0, 0],
-      destination: [1, 1, 1, 1],
-    },
-    hops: {
-      packet: [0, 1, 2, 0, 3],
-      link: [0, 0, 0, 1, 0],
-      offered_ps: [0, 0, 0.5 * ms, 0.5 * ms, 8 * ms],
-      waited_ps: [0, ms, 0.25 * ms, 0, 0],
-      outcome: [0, 0, 1, 0, 2],
-      queue: [0, 1, 2, 0, 0],
-    },
-    releases: { at_ps: [], flow: [], number: [], kind: [] },
-    modes: { at_ps: [0, 3 * ms], leaf: [0, 0], on: [true, false] },
-  };
-}
-
-const MS = 1e9;
+import { MS, recording } from "./recording";
 
 suite("a recording of a run on switches", () => {
   it("has packets at the far end when they were seen there", () => {
@@ -208,7 +164,7 @@ it("draws in colours that every appearance has", () => {
 
 suite("a run in the address", () => {
   it("is asked of the API by experiment and scheme", () => {
-    const address = replayAddress(12, "caps λ=0.5&x");
+    const address = replayAddress(12, "caps λ=0.5&x", { from: 400, length: 50 });
     const search = new URLSearchParams(address.split("?")[1]);
     const path = recordingPath(search) ?? "";
     expect(path.startsWith("/experiments/12/recording?")).toBe(true);
@@ -216,9 +172,16 @@ suite("a run in the address", () => {
     expect(Object.fromEntries(asked)).toEqual({
       scheme: "caps λ=0.5&x",
       repeat: "1",
-      from_ms: "0",
-      for_ms: "1000",
+      from_ms: "400",
+      for_ms: "50",
     });
+  });
+
+  it("is of the first second where the address says no more", () => {
+    const path = recordingPath(new URLSearchParams("experiment=12&scheme=caps")) ?? "";
+    expect(new URLSearchParams(path.split("?")[1]).toString()).toBe(
+      "scheme=caps&repeat=1&from_ms=0&for_ms=1000",
+    );
   });
 
   it("is none without an experiment's number, or without a scheme", () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
+import { Replay } from "../src/replay/frame";
 import { readTrace, type Trace } from "../src/replay/trace";
 import {
   bytesByKind,
@@ -99,6 +100,28 @@ describe("a step", () => {
       }
     },
   );
+
+  /** What is there while a step does not play. */
+  const still = (number: number) => {
+    const step = STEPS[number - 1];
+    if (!step) throw new Error(`there is no step ${number}`);
+    const trace = all[step.plays];
+    return { step, trace, frame: new Replay(trace).frame(step.at * 1e9) };
+  };
+
+  it("shows, standing still, a repair of its flow on its way and a packet rebuilt where it speaks of them", () => {
+    const { step, trace, frame } = still(3);
+    expect(step.title).toBe("Coding repairs");
+    const onTheWay = frame.moving.map(({ packet }) => trace.packets[packet]);
+    expect(onTheWay.some((packet) => packet?.kind === "repair" && packet.flow?.id === step.flow)).toBe(true);
+    expect(frame.releases.some(({ flow, rebuilt }) => rebuilt && flow.id === step.flow)).toBe(true);
+  });
+
+  it("shows, standing still, a leaf ON where it speaks of leaves", () => {
+    const { step, frame } = still(4);
+    expect(step.title).toBe("Long flows step aside");
+    expect(frame.modes.get(0)).toBe(true); // l1, which its words name
+  });
 
   it("begins on switches what it plays, with as many long flows as the recording has", () => {
     const long = new Set(

@@ -40,6 +40,6 @@ test.each(writtenAddresses())("%s leads to a view", (address) =>
 );
 
 test("a run is played in the section Replay", () => {
-  const place = viewOf(partsOf(replayAddress(5, "caps")));
+  const place = viewOf(partsOf(replayAddress(5, "caps", { from: 0, length: 1000 })));
   expect(place && addressOf(place.view, place.section)).toBe("/watch/replay");
 });

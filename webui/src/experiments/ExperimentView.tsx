@@ -12,10 +12,10 @@ import { Column } from "../parts/Grid";
 import { QueryResult } from "../parts/QueryResult";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
-import { replayAddress } from "../replay/address";
 import { Quiet } from "../parts/Quiet";
 import { dayTime, duration } from "../parts/units";
 import { Comparison } from "./Comparison";
+import { PlayAgain } from "./PlayAgain";
 import { ProgressBar } from "./ProgressBar";
 import { useExperiment, useExperiments } from "./queries";
 import { Results } from "./Results";
@@ -75,26 +75,6 @@ function Whole({ experiment }: { experiment: Experiment }) {
         over && <Notice title="No run was kept">It ended before its first run was over.</Notice>
       )}
     </Column>
-  );
-}
-
-/** Links to the packets of a simulated experiment's runs, a scheme each. */
-function PlayAgain({ experiment }: { experiment: Experiment }) {
-  const kept = new Set((experiment.runs ?? []).map((run) => run.label));
-  const labels = Object.keys(((experiment.summary ?? {}) as ResultDocument).schemes ?? {}).filter((label) =>
-    kept.has(label),
-  );
-  if (!experiment.simulated || experiment.state !== "finished" || labels.length === 0) return null;
-  return (
-    <Text mt="xs">
-      Play again, packet by packet:{" "}
-      {labels.map((label, place) => (
-        <span key={label}>
-          {place > 0 && ", "}
-          <Link href={replayAddress(experiment.id, label)}>{label}</Link>
-        </span>
-      ))}
-    </Text>
   );
 }
 

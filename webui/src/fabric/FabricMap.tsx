@@ -94,16 +94,18 @@ function Links({ fabric, layout, chosen, choose }: LinksProps) {
       .map((fault) => fault.target),
   );
   const loads = new Map(sample?.links.map((link) => [link.name, link]));
-  const lines: { name: string; a: Spot; b: Spot; up: boolean }[] = [];
+  const lines: { name: string; from: string; to: string; a: Spot; b: Spot; up: boolean }[] = [];
   for (const link of fabric.links) {
     const a = layout.switches.get(link.a.switch);
     const b = layout.switches.get(link.b.switch);
-    if (a && b) lines.push({ name: link.name, a, b, up: link.up });
+    if (a && b) lines.push({ name: link.name, from: link.a.switch, to: link.b.switch, a, b, up: link.up });
   }
   for (const host of fabric.hosts) {
     const a = layout.hosts.get(hostName(host));
-    const b = layout.switches.get(host.place?.switch ?? "");
-    if (a && b && host.link) lines.push({ name: host.link, a, b: { x: b.x, y: b.y }, up: true });
+    const to = host.place?.switch ?? "";
+    const b = layout.switches.get(to);
+    const from = hostName(host);
+    if (a && b && host.link) lines.push({ name: host.link, from, to, a, b: { x: b.x, y: b.y }, up: true });
   }
   return lines.map((line) => {
     const load: LinkLoadView | undefined = loads.get(line.name);

@@ -1,10 +1,15 @@
 import { memo } from "react";
+import { useStore } from "../live/useLive";
 import { beside, type Spot } from "./layout";
+import { linkWords } from "./linkWords";
 import { STEPS } from "./utilisation";
 import styles from "./FabricMap.module.css";
 
 interface Props {
   name: string;
+  /** Names of its ends. */
+  from: string;
+  to: string;
   a: Spot;
   b: Spot;
   up: boolean;
@@ -21,7 +26,8 @@ interface Props {
 
 /** One link: a line for each direction, on its left side; it is drawn again only when its step changes. */
 export const LinkLine = memo(function LinkLine(props: Props) {
-  const { name, a, b, up, slow, ab, ba, abQueue, baQueue, chosen, choose } = props;
+  const { name, from, to, a, b, up, slow, ab, ba, abQueue, baQueue, chosen, choose } = props;
+  const store = useStore();
   const middle = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
   return (
     <g
@@ -32,6 +38,12 @@ export const LinkLine = memo(function LinkLine(props: Props) {
       aria-pressed={chosen}
       data-link={name}
       data-state={up ? "up" : "down"}
+      onPointerEnter={(event) => {
+        // Samples come four times a second: only what is looked at is put into words, and nothing is drawn again.
+        const now = store.linkHistory.of(name).at(-1);
+        const title = event.currentTarget.querySelector("title");
+        if (title) title.textContent = linkWords(name, from, to, now);
+      }}
       onClick={() => choose(name)}
       onKeyDown={(event) => {
         if (event.key !== "Enter" && event.key !== " ") return;

@@ -4,24 +4,13 @@ import type { LoadView } from "../api/schema";
 import { TimeChart } from "../charts/TimeChart";
 import { LinkControls } from "../control/LinkControls";
 import { linkEnds } from "./layout";
+import { NOW, packetRate, packets } from "./linkWords";
 import { KEPT_S } from "../live/linkHistory";
 import { useLive, useStore } from "../live/useLive";
 import { DataTable } from "../parts/DataTable";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
-import { bitRate, digits, percent } from "../parts/units";
-
-const packets = (value: number): string => `${digits(value)} packets`;
-const packetRate = (value: number): string => `${digits(value)} packets/s`;
-
-/** What is known of a direction now, in words; null: not reported. */
-const NOW: readonly [string, (load: LoadView) => string | null][] = [
-  ["rate", (load) => bitRate(load.bits_per_s)],
-  ["of the link", (load) => (load.share === null ? null : percent(load.share))],
-  ["packets", (load) => packetRate(load.packets_per_s)],
-  ["waiting", (load) => (load.queued_packets === null ? null : packets(load.queued_packets))],
-  ["dropped", (load) => (load.dropped_per_s === null ? null : packetRate(load.dropped_per_s))],
-];
+import { bitRate } from "../parts/units";
 
 /** One link over the last minute: rate, queue and drops of each direction. */
 export function LinkPanel({ name, close }: { name: string; close: () => void }) {

@@ -53,7 +53,9 @@ export function PathDiagram({
               x2={b.x}
               y2={b.y}
               strokeWidth={edge.share > 0 ? 1.5 + 10 * edge.share : 1}
-            />
+            >
+              <title>{`${edge.from.split(" ")[1]} to ${edge.to.split(" ")[1]}: ${percent(edge.share)} of packets`}</title>
+            </line>
           );
         })}
         {nodes.map((node) => {

@@ -1,19 +1,20 @@
-import { Paper } from "@mantine/core";
-import { useEffect, useMemo, useRef } from "react";
+import { Paper, Text } from "@mantine/core";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { useAppearance } from "../app/Appearance";
 import { useHeight } from "../parts/useHeight";
 import { useWidth } from "../parts/useWidth";
 import { draw } from "./draw";
 import type { Frame } from "./frame";
-import { places } from "./layout";
+import { type Point, places } from "./layout";
+import { pointed } from "./pointed";
 import type { Trace } from "./trace";
 
 const LEAST = 460;
 const MOST = 760;
 /** Pixels of the page above and below the fabric. */
-const AROUND = 420;
+const AROUND = 450;
 
-/** The fabric at one instant. *description*: what it shows, in words. */
+/** The fabric at one instant, and below it what is under the pointer. *description*: what it shows, in words. */
 export function FabricCanvas({
   trace,
   frame,
@@ -28,28 +29,40 @@ export function FabricCanvas({
   const [box, width] = useWidth<HTMLDivElement>(900);
   const height = useHeight(LEAST, MOST, AROUND);
   const canvas = useRef<HTMLCanvasElement>(null);
+  const [pointer, setPointer] = useState<Point | null>(null);
   const where = useMemo(() => places(trace), [trace]);
-  const { name: appearance } = useAppearance();
+  const { name: appearance, scale } = useAppearance();
+  const scene = useMemo(
+    () => ({ trace, places: where, frame, width, height, scale }),
+    [trace, where, frame, width, height, scale],
+  );
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!context) return;
-    const scale = window.devicePixelRatio || 1;
-    context.setTransform(scale, 0, 0, scale, 0, 0);
+    const pixels = window.devicePixelRatio || 1;
+    context.setTransform(pixels, 0, 0, pixels, 0, 0);
     const style = getComputedStyle(document.documentElement);
     const colour = (name: string): string => style.getPropertyValue(name).trim();
-    draw(context, { trace, places: where, frame, width, height, flow, colour });
-  }, [trace, where, frame, width, height, flow, appearance]);
-  const scale = window.devicePixelRatio || 1;
+    draw(context, { ...scene, flow, colour });
+  }, [scene, flow, appearance]);
+  const pixels = window.devicePixelRatio || 1;
   return (
-    <Paper ref={box} withBorder bg="var(--card)" style={{ overflow: "hidden" }}>
-      <canvas
-        ref={canvas}
-        width={Math.round(width * scale)}
-        height={Math.round(height * scale)}
-        style={{ width, height }}
-        role="img"
-        aria-label={description}
-      />
-    </Paper>
+    <>
+      <Paper ref={box} withBorder bg="var(--card)" style={{ overflow: "hidden" }}>
+        <canvas
+          ref={canvas}
+          width={Math.round(width * pixels)}
+          height={Math.round(height * pixels)}
+          style={{ width, height, display: "block" }}
+          role="img"
+          aria-label={description}
+          onPointerMove={({ nativeEvent: { offsetX, offsetY } }) => setPointer({ x: offsetX, y: offsetY })}
+          onPointerLeave={() => setPointer(null)}
+        />
+      </Paper>
+      <Text c="dimmed" mt={4} mih="1.55em" truncate data-testid="pointed">
+        {(pointer && pointed(scene, pointer)) ?? "Under the pointer: a packet, or the queue of a port."}
+      </Text>
+    </>
   );
 }

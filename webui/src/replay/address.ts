@@ -1,7 +1,15 @@
 /** Which run the page's address asks to be played, and where its recording is. */
 
-/** From the run's begin on, in ms: the command's window, too. */
-const LENGTH_MS = 1000;
+/** The usual length of a window, ms: the command's, too. */
+export const LENGTH_MS = 1000;
+/** The longest that the API records, ms. */
+export const MOST_MS = 600_000;
+
+/** A window of a run, ms from its begin. */
+export interface Window {
+  from: number;
+  length: number;
+}
 
 /** The API's path of the recording that an address asks for; null: it asks for none. */
 export function recordingPath(search: URLSearchParams): string | null {
@@ -20,7 +28,8 @@ export function recordingPath(search: URLSearchParams): string | null {
   return `/experiments/${experiment}/recording?${query}`;
 }
 
-/** The address under which a run of an experiment is played. */
-export function replayAddress(experiment: number, scheme: string): string {
-  return `/watch/replay?${new URLSearchParams({ experiment: String(experiment), scheme })}`;
+/** The address under which a window of an experiment's run is played. */
+export function replayAddress(experiment: number, scheme: string, { from, length }: Window): string {
+  const window = { from: String(from), for: String(length) };
+  return `/watch/replay?${new URLSearchParams({ experiment: String(experiment), scheme, ...window })}`;
 }

@@ -4,7 +4,8 @@ import { count } from "../parts/units";
 import type { Frame } from "./frame";
 import type { Trace } from "./trace";
 
-/** Return what a frame shows: packets on links, what waits, the longest queue, drops (those of unknown ports, too), and leaves that are ON. */
+/** Return what a frame shows: packets on links, what waits, the longest queue, drops (those of unknown ports, too), what agents rebuilt, and leaves
+ *  that are ON. */
 export function describe(trace: Trace, frame: Frame): string {
   const queues = [...frame.waiting].sort(([, left], [, right]) => right.length - left.length);
   const waiting = queues.reduce((sum, [, packets]) => sum + packets.length, 0);
@@ -24,6 +25,7 @@ export function describe(trace: Trace, frame: Frame): string {
       `${trace.unplacedDrops.toLocaleString("en-US")} more in the window, at ports that are not known`,
     );
   }
+  if (trace.releases.length > 0) parts.push(`${count(frame.rebuilt, "packet")} rebuilt so far`);
   const on = [...frame.modes].filter(([, isOn]) => isOn).length;
   if (frame.modes.size > 0) parts.push(`${on} of ${count(frame.modes.size, "leaf", "leaves")} ON`);
   return `${parts.join("; ")}.`;

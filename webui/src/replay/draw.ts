@@ -1,19 +1,20 @@
 /** A frame on a canvas: links, what waits at their ports, packets on their way, and what is dropped. */
 
-import type { Frame } from "./frame";
+import { between, endsOf, lengthOf, placed, queueBar, queueMarks, type Scene } from "./geometry";
 import type { Point } from "./layout";
-import type { Packet, Trace } from "./trace";
+import type { Packet } from "./trace";
 
-const MARGIN_X = 28;
-const MARGIN_Y = 34;
-/** Between the two directions of a link, px. */
-const APART = 3;
-const MOST_MARKS = 12;
+/** Half of the height of a node's box, px. */
+const NODE_HALF = 9;
+/** Of packets of other flows than the chosen one: how much of their colour. */
+const ASIDE = 0.15;
+export const RELEASED = "--quiet";
+export const REBUILT = "--good";
 
 /** What a packet is drawn as. */
 export interface Mark {
   shape: "circle" | "diamond" | "dot" | "square";
-  /** A colour's name in base.css. */
+  /** A colour's name in page.css. */
   colour: string;
 }
 
@@ -33,68 +34,32 @@ export function markOf(packet: Packet): string {
   return (trafficClass === "none" ? flow?.trafficClass : trafficClass) === "long" ? "long" : "short";
 }
 
-export interface Scene {
-  trace: Trace;
-  places: ReadonlyMap<string, Point>;
-  frame: Frame;
-  width: number;
-  height: number;
+export interface Drawing extends Scene {
   /** Its packets alone are drawn in full colour; null: all are. */
   flow: number | null;
   colour: (name: string) => string;
 }
 
-export function draw(context: CanvasRenderingContext2D, scene: Scene): void {
-  context.clearRect(0, 0, scene.width, scene.height);
-  drawLinks(context, scene);
-  drawQueues(context, scene);
-  for (const { packet, link, share } of scene.frame.moving) {
-    const ends = endsOf(scene, link);
-    if (ends) drawMark(context, scene, packet, between(ends, share));
+export function draw(context: CanvasRenderingContext2D, drawing: Drawing): void {
+  context.clearRect(0, 0, drawing.width, drawing.height);
+  drawLinks(context, drawing);
+  drawQueues(context, drawing);
+  for (const { packet, link, share } of drawing.frame.moving) {
+    const ends = endsOf(drawing, link);
+    if (ends) drawMark(context, drawing, packet, between(ends, share));
   }
-  drawDrops(context, scene);
-  drawNodes(context, scene);
+  drawDrops(context, drawing);
+  drawNodes(context, drawing);
+  drawReleases(context, drawing);
 }
 
-type Ends = readonly [Point, Point];
-
-/** Return where a direction of a link begins and ends, beside that of the other direction. */
-function endsOf(scene: Scene, link: number): Ends | null {
-  const { from = "", to = "" } = scene.trace.links[link] ?? {};
-  const [start, end] = [placed(scene, from), placed(scene, to)];
-  if (!start || !end) return null;
-  const length = Math.hypot(end.x - start.x, end.y - start.y) || 1;
-  const aside = { x: (-(end.y - start.y) / length) * APART, y: ((end.x - start.x) / length) * APART };
-  return [
-    { x: start.x + aside.x, y: start.y + aside.y },
-    { x: end.x + aside.x, y: end.y + aside.y },
-  ];
-}
-
-function placed(scene: Scene, name: string): Point | null {
-  const place = scene.places.get(name);
-  if (!place) return null;
-  return {
-    x: MARGIN_X + place.x * (scene.width - 2 * MARGIN_X),
-    y: MARGIN_Y + place.y * (scene.height - 2 * MARGIN_Y),
-  };
-}
-
-function lengthOf([start, end]: Ends): number {
-  return Math.hypot(end.x - start.x, end.y - start.y) || 1;
-}
-
-function between([start, end]: Ends, share: number): Point {
-  return { x: start.x + (end.x - start.x) * share, y: start.y + (end.y - start.y) * share };
-}
-
-function drawLinks(context: CanvasRenderingContext2D, scene: Scene): void {
-  context.lineWidth = 1;
-  scene.trace.links.forEach(({ bps }, link) => {
-    const ends = endsOf(scene, link);
+function drawLinks(context: CanvasRenderingContext2D, drawing: Drawing): void {
+  context.lineWidth = drawing.scale;
+  drawing.trace.links.forEach(({ bps }, link) => {
+    const ends = endsOf(drawing, link);
     if (!ends) return;
-    context.strokeStyle = scene.colour(bps > 0 ? "--u0" : "--bad");
-    context.setLineDash(bps > 0 ? [] : [3, 4]);
+    context.strokeStyle = drawing.colour(bps > 0 ? "--u0" : "--bad");
+    context.setLineDash(bps > 0 ? [] : [3 * drawing.scale, 4 * drawing.scale]);
     context.beginPath();
     context.moveTo(ends[0].x, ends[0].y);
     context.lineTo(ends[1].x, ends[1].y);
@@ -104,47 +69,40 @@ function drawLinks(context: CanvasRenderingContext2D, scene: Scene): void {
 }
 
 /** Draw what waits at each port as a bar along its link, full at half of the link's length, and its number. */
-function drawQueues(context: CanvasRenderingContext2D, scene: Scene): void {
-  context.font = "11px system-ui, sans-serif";
+function drawQueues(context: CanvasRenderingContext2D, drawing: Drawing): void {
+  const { scale } = drawing;
+  context.font = font(11, scale);
   context.textAlign = "center";
   context.textBaseline = "middle";
-  for (const [link, packets] of scene.frame.waiting) {
-    const ends = endsOf(scene, link);
-    if (!ends) continue;
-    const room = scene.trace.links[link]?.room || Math.max(64, packets.length);
-    const filled = 0.08 + Math.min(1, packets.length / room) * 0.42;
-    const [begin, end] = [between(ends, 0.08), between(ends, filled)];
-    context.strokeStyle = scene.colour("--queue");
-    context.lineWidth = 6;
+  for (const [link, packets] of drawing.frame.waiting) {
+    const bar = queueBar(drawing, link, packets.length);
+    const ends = endsOf(drawing, link);
+    if (!bar || !ends) continue;
+    const [begin, end] = bar.ends;
+    context.strokeStyle = drawing.colour("--queue");
+    context.lineWidth = 6 * scale;
     context.beginPath();
     context.moveTo(begin.x, begin.y);
     context.lineTo(end.x, end.y);
     context.stroke();
-    packets.slice(0, MOST_MARKS).forEach((packet, place) => {
-      drawMark(
-        context,
-        scene,
-        packet,
-        between([begin, end], (place + 0.5) / Math.min(MOST_MARKS, packets.length)),
-      );
-    });
+    for (const { packet, at } of queueMarks(bar.ends, packets)) drawMark(context, drawing, packet, at);
     if (packets.length > 1) {
       // Beyond the queue's end, where queues of one switch are apart.
-      const beyond = between(ends, filled + 14 / lengthOf(ends));
-      context.fillStyle = scene.colour("--ink");
+      const beyond = between(ends, bar.filled + (14 * scale) / lengthOf(ends));
+      context.fillStyle = drawing.colour("--ink");
       context.fillText(String(packets.length), beyond.x, beyond.y);
     }
   }
 }
 
-function drawDrops(context: CanvasRenderingContext2D, scene: Scene): void {
-  context.strokeStyle = scene.colour("--bad");
-  context.lineWidth = 2;
-  for (const { link, age } of scene.frame.drops) {
-    const ends = endsOf(scene, link);
+function drawDrops(context: CanvasRenderingContext2D, drawing: Drawing): void {
+  context.strokeStyle = drawing.colour("--bad");
+  context.lineWidth = 2 * drawing.scale;
+  for (const { link, age } of drawing.frame.drops) {
+    const ends = endsOf(drawing, link);
     if (!ends) continue;
     const { x, y } = between(ends, 0.06);
-    const size = 5 + 4 * age;
+    const size = (5 + 4 * age) * drawing.scale;
     context.globalAlpha = 1 - age;
     context.beginPath();
     context.moveTo(x - size, y - size);
@@ -156,53 +114,93 @@ function drawDrops(context: CanvasRenderingContext2D, scene: Scene): void {
   context.globalAlpha = 1;
 }
 
-function drawNodes(context: CanvasRenderingContext2D, scene: Scene): void {
-  context.font = "12px system-ui, sans-serif";
+function drawNodes(context: CanvasRenderingContext2D, drawing: Drawing): void {
+  const { scale } = drawing;
+  context.font = font(12, scale);
   context.textAlign = "center";
   context.textBaseline = "middle";
-  const leaves = [...scene.places.keys()].filter((name) => /^[le]/.test(name));
-  for (const name of scene.places.keys()) {
-    const place = placed(scene, name);
+  const leaves = [...drawing.places.keys()].filter((name) => /^[le]/.test(name));
+  for (const name of drawing.places.keys()) {
+    const place = placed(drawing, name);
     if (!place) continue;
-    const mode = scene.frame.modes.get(Number(name.slice(1)) - 1);
+    const mode = drawing.frame.modes.get(Number(name.slice(1)) - 1);
     const isLeaf = leaves.includes(name) && mode !== undefined;
     const text = isLeaf ? `${name} ${mode ? "ON" : "OFF"}` : name;
-    const half = context.measureText(text).width / 2 + 5;
-    context.fillStyle = scene.colour(isLeaf && mode ? "--on" : "--card");
-    context.strokeStyle = scene.colour("--quiet");
-    context.lineWidth = 1;
+    const half = context.measureText(text).width / 2 + 5 * scale;
+    context.fillStyle = drawing.colour(isLeaf && mode ? "--on" : "--card");
+    context.strokeStyle = drawing.colour("--quiet");
+    context.lineWidth = scale;
     context.beginPath();
-    context.roundRect(place.x - half, place.y - 9, 2 * half, 18, 4);
+    context.roundRect(
+      place.x - half,
+      place.y - NODE_HALF * scale,
+      2 * half,
+      2 * NODE_HALF * scale,
+      4 * scale,
+    );
     context.fill();
     context.stroke();
-    context.fillStyle = scene.colour(isLeaf && mode ? "--on-ink" : "--ink");
-    context.fillText(text, place.x, place.y + 0.5);
+    context.fillStyle = drawing.colour(isLeaf && mode ? "--on-ink" : "--ink");
+    context.fillText(text, place.x, place.y + 0.5 * scale);
   }
 }
 
-function drawMark(context: CanvasRenderingContext2D, scene: Scene, number: number, { x, y }: Point): void {
-  const packet = scene.trace.packets[number];
+function drawMark(
+  context: CanvasRenderingContext2D,
+  drawing: Drawing,
+  number: number,
+  { x, y }: Point,
+): void {
+  const packet = drawing.trace.packets[number];
   const mark = packet && MARKS[markOf(packet)];
   if (!packet || !mark) return;
-  context.globalAlpha = scene.flow === null || packet.flow?.id === scene.flow ? 1 : 0.15;
-  drawShape(context, mark.shape, { x, y }, scene.colour(mark.colour));
+  context.globalAlpha = drawing.flow === null || packet.flow?.id === drawing.flow ? 1 : ASIDE;
+  drawShape(context, mark.shape, { x, y }, drawing.scale, drawing.colour(mark.colour));
   context.globalAlpha = 1;
 }
 
-export function drawShape(
+function drawShape(
   context: CanvasRenderingContext2D,
   shape: Mark["shape"],
   { x, y }: Point,
+  scale: number,
   colour: string,
 ): void {
   context.fillStyle = colour;
   context.beginPath();
-  if (shape === "square") context.rect(x - 2, y - 2, 4, 4);
+  if (shape === "square") context.rect(x - 2 * scale, y - 2 * scale, 4 * scale, 4 * scale);
   else if (shape === "diamond") {
-    context.moveTo(x, y - 6);
-    context.lineTo(x + 6, y);
-    context.lineTo(x, y + 6);
-    context.lineTo(x - 6, y);
-  } else context.arc(x, y, shape === "dot" ? 2 : 4, 0, 2 * Math.PI);
+    context.moveTo(x, y - 6 * scale);
+    context.lineTo(x + 6 * scale, y);
+    context.lineTo(x, y + 6 * scale);
+    context.lineTo(x - 6 * scale, y);
+  } else context.arc(x, y, (shape === "dot" ? 2 : 4) * scale, 0, 2 * Math.PI);
   context.fill();
 }
+
+/** Draw, below each host, what its agent has just handed to it: a ring, and for a rebuilt packet a triangle. */
+function drawReleases(context: CanvasRenderingContext2D, drawing: Drawing): void {
+  const { scale } = drawing;
+  context.lineWidth = 1.5 * scale;
+  for (const { flow, rebuilt, age } of drawing.frame.releases) {
+    const host = placed(drawing, flow.destination);
+    if (!host) continue;
+    const [x, y] = [host.x + (rebuilt ? 9 : -9) * scale, host.y + (NODE_HALF + 9) * scale];
+    context.globalAlpha = (1 - age) * (drawing.flow === null || flow.id === drawing.flow ? 1 : ASIDE);
+    context.beginPath();
+    if (rebuilt) {
+      context.moveTo(x, y - 7 * scale);
+      context.lineTo(x + 7 * scale, y + 6 * scale);
+      context.lineTo(x - 7 * scale, y + 6 * scale);
+      context.fillStyle = drawing.colour(REBUILT);
+      context.fill();
+    } else {
+      context.arc(x, y, (3 + 3 * age) * scale, 0, 2 * Math.PI);
+      context.strokeStyle = drawing.colour(RELEASED);
+      context.stroke();
+    }
+  }
+  context.globalAlpha = 1;
+}
+
+const font = (px: number, scale: number): string => `${px * scale}px system-ui, sans-serif`;

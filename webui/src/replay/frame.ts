@@ -1,5 +1,6 @@
 /** What a fabric looks like at an instant of a recording. */
 
+import { released, type Released } from "./releases";
 import type { Hop, Trace } from "./trace";
 
 /** A packet on a link; share: how far it has come, 0 to 1. */
@@ -16,15 +17,23 @@ export interface Drop {
   age: number;
 }
 
+/** What an agent has just handed to its host; age: 0 now, 1 out of sight. */
+export interface Handed extends Released {
+  age: number;
+}
+
 export interface Frame {
   moving: readonly Moving[];
   /** Packets that wait, by link, those that came first in front. */
   waiting: ReadonlyMap<number, readonly number[]>;
   drops: readonly Drop[];
+  releases: readonly Handed[];
   /** Leaves that have a mode: whether it is ON. */
   modes: ReadonlyMap<number, boolean>;
   /** Packets dropped from the window's begin on. */
   dropped: number;
+  /** Packets rebuilt from repairs from the window's begin on. */
+  rebuilt: number;
 }
 
 const BUCKETS = 2000;
@@ -32,11 +41,13 @@ const BUCKETS = 2000;
 /** Finds the hops under way at an instant without looking at all of them. */
 export class Replay {
   readonly trace: Trace;
-  /** How long a drop is shown, ps. */
+  /** How long a drop and a release are shown, ps. */
   readonly dropPs: number;
   private readonly buckets: number[][];
   private readonly bucketPs: number;
   private readonly dropTimes: number[];
+  private readonly released: readonly Released[];
+  private readonly rebuiltTimes: number[];
 
   constructor(trace: Trace) {
     this.trace = trace;
@@ -51,6 +62,8 @@ export class Replay {
     });
     this.dropTimes = trace.hops.flatMap((hop) => (hop.dropped && hop.left !== null ? [hop.left] : []));
     this.dropTimes.sort((left, right) => left - right);
+    this.released = released(trace);
+    this.rebuiltTimes = this.released.flatMap(({ rebuilt, at }) => (rebuilt ? [at] : []));
   }
 
   /** Return the frame at *at*, ps from the window's begin. */
@@ -73,7 +86,15 @@ export class Replay {
         moving.push({ packet: hop.packet, link: hop.link, share });
       }
     }
-    return { moving, waiting, drops, modes: this.modes(at), dropped: upTo(this.dropTimes, at) };
+    return {
+      moving,
+      waiting,
+      drops,
+      releases: this.releases(at),
+      modes: this.modes(at),
+      dropped: upTo(this.dropTimes, at),
+      rebuilt: upTo(this.rebuiltTimes, at),
+    };
   }
 
   /** Return when the next packet comes to a port behind *at*; the window's end if none does. */
@@ -88,6 +109,20 @@ export class Replay {
     const { hops } = this.trace;
     const place = firstBehind(hops.length, (index) => (hops[index]?.offered ?? 0) >= at);
     return hops[place - 1]?.offered ?? 0;
+  }
+
+  private releases(at: number): Handed[] {
+    const begin = firstBehind(
+      this.released.length,
+      (index) => (this.released[index]?.at ?? 0) > at - this.dropPs,
+    );
+    const handed: Handed[] = [];
+    for (let place = begin; place < this.released.length; place += 1) {
+      const release = this.released[place];
+      if (!release || release.at > at) break;
+      handed.push({ ...release, age: (at - release.at) / this.dropPs });
+    }
+    return handed;
   }
 
   private modes(at: number): Map<number, boolean> {

@@ -1,5 +1,6 @@
 /** What the tour says of a recorded window: counted from its hops, so that words and pictures agree. */
 
+import { released } from "../replay/releases";
 import type { Hop, Packet, Trace } from "../replay/trace";
 
 export type FlowClass = "short" | "long";
@@ -42,18 +43,8 @@ export function order(trace: Trace, flowClass: FlowClass): { packets: number; be
 
 /** Return data packets that an agent handed to its host before they had come, or that never came: rebuilt ones. */
 export function rebuilt(trace: Trace, flowClass: FlowClass): number {
-  const came = new Map<string, number>();
-  for (const { packet, hop } of arrivals(trace, flowClass)) {
-    const name = `${packet.flow?.id} ${packet.number}`;
-    // TCP may have sent it again: the first copy counts.
-    if (!came.has(name)) came.set(name, hop.arrived ?? Number.POSITIVE_INFINITY);
-  }
-  return trace.releases.filter(
-    ({ at, flow, number, kind }) =>
-      kind === "data" &&
-      flow.trafficClass === flowClass &&
-      (came.get(`${flow.id} ${number}`) ?? Number.POSITIVE_INFINITY) > at,
-  ).length;
+  return released(trace).filter((release) => release.rebuilt && release.flow.trafficClass === flowClass)
+    .length;
 }
 
 /** Return how many packets of *kind* hosts sent for flows of *flowClass*. */

@@ -90,7 +90,7 @@ export const STEPS: readonly Step[] = [
     plays: "caps",
     from: 500,
     to: 760,
-    at: 620,
+    at: 688,
     flow: 5,
     counted: (recordings) =>
       compared(recordings, ["rps", "caps"], (trace) => [

@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { KEPT_S, type Row, withView } from "../src/capton/grantRows";
 import type { CaptonFlow, CaptonView } from "../src/api/schema";
 import type { LinksSample } from "../src/api/types";
-import { portQueues, waiting } from "../src/queues/rows";
+import { LinkHistory } from "../src/live/linkHistory";
+import { fullest, portQueues, waiting } from "../src/queues/rows";
 import { fitting, roundValues } from "../src/charts/ticks";
 import { marks } from "../src/tpfs/thresholds";
 import { typeName } from "../src/tpfs/types";
@@ -124,4 +125,52 @@ test("labels that would touch are left out", () => {
   const wide = () => 40;
   expect(fitting([0, 30, 60, 120], (place) => place, wide, 10)).toEqual([0, null, 60, 120]);
   expect(fitting([], (place) => place, wide, 10)).toEqual([]);
+});
+
+test("the ports that were fullest in the last minute are charted, though they have drained since", () => {
+  const history = new LinkHistory();
+  const load = (packets: number | null) => ({
+    bits_per_s: 0,
+    packets_per_s: 0,
+    share: null,
+    queued_packets: packets,
+    dropped_per_s: null,
+    queues: [],
+  });
+  const link = (name: string, ab: number | null, ba: number | null) => ({
+    name,
+    kind: "fabric" as const,
+    up: true,
+    rate_kbps: 1,
+    ab: load(ab),
+    ba: load(ba),
+  });
+  const samples: LinksSample[] = [
+    { at: 1, interval_s: 1, links: [link("l1-s1", 9, 0), link("l1-s2", 1, null)] },
+    { at: 2, interval_s: 1, links: [link("l1-s1", 0, 4), link("l1-s2", 2, null), link("l1-s3", 7, 0)] },
+  ];
+  for (const sample of samples) history.take(sample);
+  expect(fullest(samples[1]!, history, undefined, 3)).toEqual([
+    {
+      name: "l1 → s1",
+      points: [
+        [1, 9],
+        [2, 0],
+      ],
+    },
+    {
+      name: "l1 → s3",
+      points: [
+        [1, null],
+        [2, 7],
+      ],
+    },
+    {
+      name: "s1 → l1",
+      points: [
+        [1, 0],
+        [2, 4],
+      ],
+    },
+  ]);
 });

@@ -1,5 +1,6 @@
 import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense } from "react";
 import { get } from "../api/client";
 import { useFabric } from "../api/queries";
 import type { QueuesView } from "../api/schema";
@@ -18,10 +19,20 @@ import { dropped, portQueues, waiting, waitingOnly } from "./rows";
 
 const FULL_PACKETS = 256;
 
-/** All ports with their queues. */
+/** All ports with their queues, and beside them what waited in the fullest of them in the last minute. */
 export function QueuesPage() {
-  return <Queues />;
+  return (
+    <div className={styles["page"]}>
+      <Queues />
+      <Suspense fallback={<Quiet>Loading…</Quiet>}>
+        <FullestPorts />
+      </Suspense>
+    </div>
+  );
 }
+
+// Its chart comes after the table is drawn.
+const FullestPorts = lazy(async () => ({ default: (await import("./FullestPorts")).FullestPorts }));
 
 /** What waits in the queues of ports now, those with most first: of all, or of the *first* ones. */
 export function Queues({ first }: { first?: number }) {

@@ -2,7 +2,9 @@
 
 import type { FabricView, QueuesView } from "../api/schema";
 import type { LinksSample } from "../api/types";
+import type { Series } from "../charts/TimeChart";
 import { linkEnds } from "../fabric/layout";
+import type { LinkHistory } from "../live/linkHistory";
 
 export interface PortQueues {
   /** null where only the port is known. */
@@ -62,3 +64,42 @@ export const waiting = (port: PortQueues): number =>
   port.queues.reduce((sum, queue) => sum + queue.waiting_packets, 0);
 export const dropped = (port: PortQueues): number =>
   port.queues.reduce((sum, queue) => sum + (queue.dropped_per_s ?? 0), 0);
+
+/**
+ * Packets that waited at the *most* ports whose queues were longest in *history*, a series a port, by name; ports without a
+ * queue then are none of them. All have the times of the link that has been known longest.
+ */
+export function fullest(
+  sample: LinksSample,
+  history: LinkHistory,
+  fabric: FabricView | undefined,
+  most: number,
+): Series[] {
+  const known = sample.links.map((link) => ({
+    ends: linkEnds(link.name, fabric),
+    points: history.of(link.name),
+  }));
+  const times = known.reduce<readonly number[]>(
+    (longest, { points }) => (points.length > longest.length ? points.map(({ at }) => at) : longest),
+    [],
+  );
+  const ports = known.flatMap(({ ends: [a, b], points }) =>
+    (["ab", "ba"] as const).map((side) => {
+      const waited = new Map(points.map((point) => [point.at, point[side]?.queued_packets ?? null]));
+      return {
+        name: side === "ab" ? `${a} → ${b}` : `${b} → ${a}`,
+        peak: Math.max(0, ...[...waited.values()].map((packets) => packets ?? 0)),
+        points: times.map((at) => [at, waited.get(at) ?? null] as const),
+      };
+    }),
+  );
+  return ports
+    .filter(({ peak }) => peak > 0)
+    .sort((left, right) => right.peak - left.peak || byName(left, right))
+    .slice(0, most)
+    .sort(byName)
+    .map(({ name, points }) => ({ name, points }));
+}
+
+const byName = (left: { name: string }, right: { name: string }): number =>
+  left.name.localeCompare(right.name, "en", { numeric: true });

@@ -131,6 +131,7 @@ function RunState({ experiment }: { experiment: number }) {
   return (
     <Text
       span
+      className={styles["run"]}
       data-testid="scheme"
       title="The experiment whose run is followed, and the scheme in force on its fabric"
     >

@@ -97,6 +97,7 @@ function NewFaultForm({ busy, begin }: { busy: boolean; begin: (fault: NewFault)
     <form
       onSubmit={(event) => {
         event.preventDefault();
+        focusHeading(event.currentTarget);
         begin({ kind, target: chosen, ...(kind === "slow-link" ? { rate_mbps: Number(rate) } : {}) });
       }}
     >

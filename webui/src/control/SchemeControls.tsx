@@ -5,6 +5,7 @@ import { change, RefusedError } from "../api/client";
 import { useScheme, useSchemes } from "../api/queries";
 import type { AppliedScheme, SchemeView } from "../api/schema";
 import { Link } from "../app/Link";
+import { focusHeading } from "../parts/focus";
 import { QueryResult } from "../parts/QueryResult";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
@@ -45,6 +46,7 @@ export function SchemeControls({ may }: { may: boolean }) {
               <form
                 onSubmit={(event) => {
                   event.preventDefault();
+                  focusHeading(event.currentTarget);
                   apply.mutate(name);
                 }}
               >

@@ -113,8 +113,8 @@ function BothDistributions({
   b: Experiment;
   schemes: readonly ComparedScheme[];
 }) {
-  const ofA = useFlowRecords(a.id, true);
-  const ofB = useFlowRecords(b.id, true);
+  const ofA = useFlowRecords(a.id, a.runs?.length ?? 0);
+  const ofB = useFlowRecords(b.id, b.runs?.length ?? 0);
   const curves = useMemo(() => {
     const both = new Set(schemes.map((scheme) => scheme.label));
     const curvesOf = (experiment: Experiment, records: typeof ofA.data, dashed: boolean) =>

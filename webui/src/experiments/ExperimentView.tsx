@@ -23,7 +23,7 @@ import { StateMark } from "./StateMark";
 import { sweepParts } from "./sweep";
 import { SweepCharts } from "./SweepCharts";
 import { SweepPoints } from "./SweepPoints";
-import { type Experiment, OVER, type ResultDocument, type SweepDocument } from "./types";
+import { type Experiment, OVER, type SweepDocument } from "./types";
 
 /** One experiment: how far it is, what it found, what another found beside it. */
 export function ExperimentView({ id }: { id: number }) {

@@ -5,21 +5,23 @@ import { DataTable } from "../parts/DataTable";
 import { Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
-import { digits, percent } from "../parts/units";
+import { Quiet } from "../parts/Quiet";
+import { count, digits, percent } from "../parts/units";
 import { BarChart } from "./BarChart";
 import { measures } from "./bars";
 import { Claims } from "./Claims";
 import { Downloads } from "./Downloads";
 import { useFlowRecords } from "./queries";
 import { shortFlowTimes } from "./times";
-import type { Experiment, ResultDocument } from "./types";
+import { type Experiment, OVER, type ResultDocument } from "./types";
 
 /** What an experiment found: bars with intervals, distributions, claims, and files to take along. */
 export function Results({ experiment }: { experiment: Experiment }) {
   const document = (experiment.summary ?? {}) as ResultDocument;
-  const records = useFlowRecords(experiment.id, (experiment.runs?.length ?? 0) > 0);
+  const records = useFlowRecords(experiment.id, experiment.runs?.length ?? 0);
   const times = useMemo(() => shortFlowTimes(experiment, records.data ?? []), [experiment, records.data]);
   const limited = document.cpu_limited === true;
+  const going = !document.schemes && !OVER.includes(experiment.state);
   return (
     <>
       {document.schemes && (
@@ -38,6 +40,14 @@ export function Results({ experiment }: { experiment: Experiment }) {
             </Panel>
           )}
         </Grid>
+      )}
+      {going && times.length > 0 && (
+        <Panel
+          title={`Completion times of short flows: ${count(experiment.runs?.length ?? 0, "run")} so far`}
+        >
+          <SchemeDistribution of={times} />
+          <Quiet>Not all runs are over: schemes have had different numbers of flows.</Quiet>
+        </Panel>
       )}
       {document.schemes && (
         <Panel title="Figures of each scheme">

@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { get } from "../api/client";
 import type { EngineView, ExperimentsView, FlowRecord, ProgressView, SpecsView } from "../api/schema";
 import { type Experiment, OVER } from "./types";
@@ -51,24 +51,28 @@ export const useProgress = (id: number, running: boolean) =>
     retry: false,
   });
 
-/** Records of the flows of a finished experiment, up to 20 000 of them. */
-export const useFlowRecords = (id: number, enabled: boolean) =>
-  useQuery({
-    queryKey: ["experiments", id, "flows"],
-    enabled,
+/** Records of the flows of an experiment's kept *runs* (their number), the first 20 000: once another run is kept, its own are
+ *  asked for. */
+export function useFlowRecords(id: number, runs: number) {
+  const queries = useQueryClient();
+  const soFar = ["flow-records", id, "so far"];
+  return useQuery<FlowRecord[]>({
+    queryKey: ["flow-records", id, runs],
+    enabled: runs > 0,
     staleTime: Number.POSITIVE_INFINITY,
+    placeholderData: (before, query) => (query?.queryKey[1] === id ? before : undefined),
     queryFn: async ({ signal }) => {
-      const records: FlowRecord[] = [];
-      let after = 0;
+      let records = queries.getQueryData<FlowRecord[]>(soFar) ?? [];
       while (records.length < MOST_FLOWS) {
         const page: { flows: FlowRecord[]; next: number | null } = await get(
-          `/experiments/${id}/flows?limit=1000&after=${after}`,
+          `/experiments/${id}/flows?limit=1000&after=${records.at(-1)?.id ?? 0}`,
           signal,
         );
-        records.push(...page.flows);
+        records = [...records, ...page.flows];
+        queries.setQueryData(soFar, records); // another run may end before all pages are here
         if (page.next === null) break;
-        after = page.next;
       }
       return records;
     },
   });
+}

@@ -4,9 +4,10 @@ import type { FlowRecord } from "../api/schema";
 import type { SchemeTimes } from "../fct/SchemeDistribution";
 import type { Experiment, ResultDocument } from "./types";
 
-/** Those of *records* that have ended, shortest first; schemes as everywhere: runs end, and are kept, in any order. */
+/** Those of *records* that have ended, shortest first; schemes as everywhere: runs end, and are kept, in any order. There is
+ *  no document before the last run has ended. */
 export function shortFlowTimes(experiment: Experiment, records: readonly FlowRecord[]): SchemeTimes[] {
-  const schemes = ((experiment.summary ?? {}) as ResultDocument).schemes ?? {};
+  const { schemes } = (experiment.summary ?? {}) as ResultDocument;
   const labels = new Map(experiment.runs?.map((run) => [run.id, run.label]));
   const known = new Map<string, number[]>();
   for (const flow of records) {
@@ -16,7 +17,10 @@ export function shortFlowTimes(experiment: Experiment, records: readonly FlowRec
     ofScheme.push(flow.fct_s);
     known.set(label, ofScheme);
   }
-  return Object.entries(schemes).flatMap(([label, { scheme }]) => {
+  const named = schemes
+    ? Object.entries(schemes).map(([label, { scheme }]) => ({ label, scheme }))
+    : [...known.keys()].sort().map((label) => ({ label, scheme: label }));
+  return named.flatMap(({ label, scheme }) => {
     const times = known.get(label)?.sort((left, right) => left - right);
     return times ? [{ label, scheme, times }] : [];
   });

@@ -7,11 +7,11 @@ import { eventWords } from "./eventWords";
 
 const SHOWN = 8;
 
-/** What happened last, in words. */
-export function RecentEvents() {
+/** What happened last, in words; *without*: but for events of these kinds. */
+export function RecentEvents({ without = [] }: { without?: readonly string[] }) {
   const log = useLive("log", (store) => store.log);
   const described = log.flatMap((event) => {
-    const words = eventWords(event);
+    const words = without.includes(event.kind) ? null : eventWords(event);
     return words === null ? [] : [{ event, words }];
   });
   return (

@@ -13,9 +13,13 @@ export function HealthPanel() {
       <QueryResult query={health} what="health">
         {(view) => (
           <>
-            <Text c={view.ready ? "var(--good)" : "var(--warn)"} fw={600}>
-              {view.ready ? "● ready" : "⚠ not ready"}
-            </Text>
+            {view.switches === 0 ? (
+              <Text fw={600}>○ no fabric</Text>
+            ) : (
+              <Text c={view.ready ? "var(--good)" : "var(--warn)"} fw={600}>
+                {view.ready ? "● ready" : "⚠ not ready"}
+              </Text>
+            )}
             <List size="sm">
               {view.reasons.map((reason) => (
                 <List.Item key={reason}>{reason}</List.Item>
@@ -43,8 +47,8 @@ function EngineWords() {
   if (!engine) return null;
   return (
     <Text>
-      Experiments: {engine.running.length} running, {engine.queued.length} waiting,{" "}
-      {count(engine.workers, "worker")}
+      Experiments: {engine.running.length} running, {engine.queued.length} waiting;{" "}
+      {count(engine.workers, "worker")} for labs, {count(engine.simulation_workers, "worker")} for simulations
       {engine.paused && `; ⚠ nothing is run for now: ${engine.paused}`}
     </Text>
   );

@@ -1,3 +1,6 @@
+import { Code } from "@mantine/core";
+import { useFabric } from "../api/queries";
+import { Link } from "../app/Link";
 import { useRole } from "../app/role";
 import { FaultControls } from "../control/FaultControls";
 import { SchemeControls } from "../control/SchemeControls";
@@ -11,6 +14,7 @@ import { SwitchesPanel } from "./SwitchesPanel";
 /** Change what the fabric does, and see how its parts are. */
 export function OperatePage() {
   const may = useRole() === "operate";
+  if (useFabric().data?.switches.length === 0) return <NoFabric />;
   return (
     <Column>
       {!may && (
@@ -29,6 +33,23 @@ export function OperatePage() {
         </Column>
         <SwitchesPanel />
         <AgentsPanel />
+      </Grid>
+    </Column>
+  );
+}
+
+/** What there is without switches: nothing that could be changed. */
+function NoFabric() {
+  return (
+    <Column>
+      <Notice title="There is no fabric to operate">
+        No switch has connected to this controller. In a lab (<Code>./capstan lab small</Code>, as root), and
+        on switches of your own (docs/own-fabric.md), schemes are switched here, and links broken and mended.
+        Fabrics of experiments are shown in <Link href="/watch">Watch</Link> while they run.
+      </Notice>
+      <Grid least={410} most={2}>
+        <HealthPanel />
+        <RecentEvents without={["scheme-changed"]} />
       </Grid>
     </Column>
   );

@@ -7,12 +7,14 @@ import { useRole } from "../app/role";
 import type { Experiment } from "../experiments/types";
 import { useEngine } from "../experiments/queries";
 import { kindsOf } from "../experiments/submission";
+import { focusHeading } from "../parts/focus";
 import { Quiet } from "../parts/Quiet";
 import { liveRun } from "./live";
 import { NAMES, type SchemeName } from "./recordings";
 
-/** Begin what a step shows, on real switches or, where no worker takes labs, in simulation, and go where it is watched. */
-export function RunLive({ scheme }: { scheme: SchemeName }) {
+/** Begin what a step shows: on real switches, and *watch* that experiment, or, where no worker takes labs, in simulation, and go
+ *  to its results. */
+export function RunLive({ scheme, watch }: { scheme: SchemeName; watch: (experiment: number) => void }) {
   const queue = useHas("/specs") === true;
   const role = useRole();
   const kind = kindsOf(useEngine().data)[0] ?? "lab";
@@ -21,13 +23,21 @@ export function RunLive({ scheme }: { scheme: SchemeName }) {
     mutationFn: () => change<Experiment>("POST", "/experiments", liveRun(scheme, kind)),
     onSuccess: (made) => {
       void queries.invalidateQueries({ queryKey: ["experiments"] });
-      navigate(`/compare/${made.id}`);
+      if (kind === "lab") watch(made.id);
+      else navigate(`/compare/${made.id}`);
     },
   });
   if (!queue || role !== "operate") return null;
   return (
     <>
-      <Button mt="sm" onClick={() => begin.mutate()} disabled={begin.isPending}>
+      <Button
+        mt="sm"
+        onClick={(event) => {
+          focusHeading(event.currentTarget);
+          begin.mutate();
+        }}
+        disabled={begin.isPending}
+      >
         {kind === "lab" ? `Run ${NAMES[scheme]} live on switches` : `Simulate ${NAMES[scheme]} yourself`}
       </Button>
       <Quiet>

@@ -1,9 +1,10 @@
 import { Button, Code, Group, List, SegmentedControl, Table, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
+import { lazy, Suspense, useCallback, useMemo, useState } from "react";
 import { useKeys } from "../app/keyboard";
 import { Link } from "../app/Link";
 import { useSearch } from "../app/location";
+import { focusFirst } from "../parts/focus";
 import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
 import { Quiet } from "../parts/Quiet";
@@ -13,10 +14,17 @@ import { Stage } from "./Stage";
 import { type Counted, STEPS, stepOf } from "./steps";
 import styles from "./tour.module.css";
 
+const LiveStage = lazy(async () => ({ default: (await import("./LiveStage")).LiveStage }));
+
 /** Six steps on what the schemes do, each on a recorded window of a simulated run: no fabric is needed. */
 export function TourPage() {
   const [search, change] = useSearch();
   const number = stepOf(search.get("step"));
+  const live = Number(search.get("live")) || null;
+  const watch = useCallback(
+    (experiment: number | null) => change({ live: experiment === null ? null : String(experiment) }),
+    [change],
+  );
   const recordings = useQuery({
     queryKey: ["tour"],
     queryFn: ({ signal }) => fetchRecordings(signal),
@@ -33,7 +41,7 @@ export function TourPage() {
         {STEPS.map(({ title }, place) => (
           <Link
             key={title}
-            href={`/tour?step=${place + 1}`}
+            href={`/tour?step=${place + 1}${live === null ? "" : `&live=${live}`}`}
             aria-current={place + 1 === number ? "step" : undefined}
           >
             {place + 1} {title}
@@ -41,7 +49,7 @@ export function TourPage() {
         ))}
       </nav>
       <QueryResult query={recordings} what="recordings">
-        {(all) => <TourStep key={number} number={number} recordings={all} keys={keys} />}
+        {(all) => <TourStep number={number} recordings={all} keys={keys} live={live} watch={watch} />}
       </QueryResult>
     </>
   );
@@ -51,15 +59,21 @@ function TourStep({
   number,
   recordings,
   keys,
+  live,
+  watch,
 }: {
   number: number;
   recordings: Recordings;
   keys: { ArrowRight: () => void; ArrowLeft: () => void };
+  /** The experiment that is watched in place of the recording. */
+  live: number | null;
+  watch: (experiment: number | null) => void;
 }) {
   const step = STEPS[number - 1] ?? STEPS[0];
-  const [plays, setPlays] = useState<SchemeName>(step?.plays ?? "caps");
+  const [chosen, setChosen] = useState<{ step: number; scheme: SchemeName } | null>(null);
   const counted = useMemo(() => step?.counted(recordings) ?? null, [step, recordings]);
   if (!step) return null;
+  const plays = chosen?.step === number ? chosen.scheme : step.plays;
   const isLast = number === STEPS.length;
   return (
     <div className={styles["step"]}>
@@ -84,20 +98,34 @@ function TourStep({
         <Quiet>
           Keys: <kbd>←</kbd> and <kbd>→</kbd> go through the steps, <kbd>k</kbd> pauses.
         </Quiet>
-        <RunLive scheme={plays} />
+        {live === null && <RunLive key={plays} scheme={plays} watch={watch} />}
       </Panel>
-      <Panel title={`The same flows under ${NAMES[plays]}`}>
-        {isLast && (
-          <SegmentedControl
-            aria-label="Recording"
-            mb="xs"
-            value={plays}
-            onChange={(value) => setPlays(value as SchemeName)}
-            data={SCHEMES.map((scheme) => ({ value: scheme, label: NAMES[scheme] }))}
-          />
-        )}
-        <Stage key={plays} trace={recordings[plays]} step={step} />
-      </Panel>
+      {live !== null ? (
+        <Panel title="Live on switches">
+          <Suspense fallback={<Quiet>Loading…</Quiet>}>
+            <LiveStage
+              experiment={live}
+              leave={() => {
+                focusFirst("main h2");
+                watch(null);
+              }}
+            />
+          </Suspense>
+        </Panel>
+      ) : (
+        <Panel title={`The same flows under ${NAMES[plays]}`}>
+          {isLast && (
+            <SegmentedControl
+              aria-label="Recording"
+              mb="xs"
+              value={plays}
+              onChange={(value) => setChosen({ step: number, scheme: value as SchemeName })}
+              data={SCHEMES.map((scheme) => ({ value: scheme, label: NAMES[scheme] }))}
+            />
+          )}
+          <Stage key={`${number} ${plays}`} trace={recordings[plays]} step={step} />
+        </Panel>
+      )}
     </div>
   );
 }

@@ -1,5 +1,6 @@
-import { lazy, Suspense, useCallback } from "react";
+import { lazy, type ReactNode, Suspense, useCallback } from "react";
 import { useFabric, useScheme } from "../api/queries";
+import { useSource } from "../api/source";
 import { useSearch } from "../app/location";
 import { FabricMap } from "../fabric/FabricMap";
 import { HostPanel } from "../fabric/HostPanel";
@@ -21,6 +22,8 @@ import { FollowedRun } from "./FollowedRun";
 const LinkPanel = lazy(async () => ({ default: (await import("../fabric/LinkPanel")).LinkPanel }));
 const CompletionTimes = lazy(async () => ({ default: (await import("../fct/FctPage")).CompletionTimes }));
 
+const NoFabric = lazy(async () => ({ default: (await import("./NoFabric")).NoFabric }));
+
 const FULLEST = 6;
 
 export function WatchPage() {
@@ -32,8 +35,9 @@ export function WatchPage() {
   );
 }
 
-/** All of what runs at a glance: the fabric, and beside it what flows make of it, or the link or host that was chosen. */
-export function LiveFabric() {
+/** All of what runs at a glance: the fabric, and beside it (*stacked*: below it) what flows make of it, or the link or host that
+ *  was chosen. */
+export function LiveFabric({ stacked = false }: { stacked?: boolean }) {
   const fabric = useFabric();
   const scheme = useScheme().data?.scheme;
   const [search, change] = useSearch();
@@ -51,14 +55,11 @@ export function LiveFabric() {
     <QueryResult query={fabric} what="fabric">
       {(view) =>
         view.switches.length === 0 ? (
-          <Notice title="No switch has connected yet">
-            A lab's are there within seconds (./capstan lab small), an own fabric's as docs/own-fabric.md
-            says. Experiments need none: each lab builds its own, and is shown here while it runs. Simulations
-            (Compare) and the tour need no switches at all.
-          </Notice>
+          <WithoutSwitches />
         ) : (
-          <Split>
-            <Column>
+          <Placed
+            stacked={stacked}
+            fabric={
               <Panel title="Fabric">
                 <FabricMap
                   fabric={view}
@@ -71,13 +72,8 @@ export function LiveFabric() {
                 <Legend modal={modal} />
                 {!view.settled && <Quiet>Links are still being discovered.</Quiet>}
               </Panel>
-              <Grid least={360}>
-                <Queues first={FULLEST} />
-                <RecentEvents />
-              </Grid>
-              <LinkTable choose={chooseLink} />
-            </Column>
-            <Column>
+            }
+            flows={
               <Suspense fallback={<Quiet>Loading…</Quiet>}>
                 {link && <LinkPanel name={link} close={close} />}
                 {host && <HostPanel name={host} close={close} />}
@@ -88,10 +84,62 @@ export function LiveFabric() {
                   </>
                 )}
               </Suspense>
-            </Column>
-          </Split>
+            }
+            rest={
+              <>
+                <Grid least={360}>
+                  <Queues first={FULLEST} />
+                  <RecentEvents />
+                </Grid>
+                <LinkTable choose={chooseLink} />
+              </>
+            }
+          />
         )
       }
     </QueryResult>
+  );
+}
+
+interface Parts {
+  stacked: boolean;
+  fabric: ReactNode;
+  flows: ReactNode;
+  rest: ReactNode;
+}
+
+/** What flows make of the fabric is beside it and the rest, or between them. */
+function Placed({ stacked, fabric, flows, rest }: Parts) {
+  if (stacked) {
+    return (
+      <Column>
+        {fabric}
+        {flows}
+        {rest}
+      </Column>
+    );
+  }
+  return (
+    <Split>
+      <Column>
+        {fabric}
+        {rest}
+      </Column>
+      <Column>{flows}</Column>
+    </Split>
+  );
+}
+
+/** In place of a fabric of no switches. */
+function WithoutSwitches() {
+  if (useSource() !== "") {
+    return (
+      <Notice title="The fabric of this run is being built">Its switches show here as they connect.</Notice>
+    );
+  }
+  return (
+    <Suspense fallback={<Quiet>Loading…</Quiet>}>
+      <NoFabric />
+    </Suspense>
   );
 }

@@ -1,0 +1,99 @@
+import { createElement } from "react";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Results } from "../src/experiments/Results";
+import type { Experiment } from "../src/experiments/types";
+import { OperatePage } from "../src/operate/OperatePage";
+import { NoFabric } from "../src/watch/NoFabric";
+import { type Answers, drawn } from "./drawn";
+
+const engine = {
+  executor: "local",
+  address: null,
+  workers: 0,
+  simulation_workers: 2,
+  running: [3],
+  queued: [],
+  paused: null,
+};
+const health = {
+  scheme: "ecmp",
+  switches: 0,
+  links: 0,
+  hosts: 0,
+  agents: 0,
+  ready: false,
+  reasons: ["no switch is connected"],
+  version: "1",
+  uptime_s: 1,
+};
+const simulation = {
+  id: 3,
+  name: "small",
+  title: "A quick look",
+  simulated: true,
+  state: "running",
+  progress: {
+    runs_done: 1,
+    runs: 4,
+    flows: 0,
+    flows_failed: 0,
+    left_s: null,
+    queue_position: null,
+    stage: "",
+  },
+};
+const KNOWN: Answers = [
+  [["openapi"], { paths: { "/api/v1/specs": {} } }],
+  [["engine"], engine],
+  [["health"], health],
+  [["fabric", ""], { switches: [], links: [], hosts: [], scheme: "ecmp", settled: true }],
+  [["scheme", ""], { base: "ecmp", overrides: {}, version: 1, scheme: { name: "ecmp" } }],
+  [["faults", ""], { possible: false, faults: [] }],
+  [["agents"], { agents: [] }],
+  [["experiments", 3], simulation],
+];
+
+beforeEach(() => vi.stubGlobal("window", { location: { pathname: "/", search: "" } }));
+afterEach(() => vi.unstubAllGlobals());
+
+test("without a fabric Operate says so, offers nothing and calls no scheme in force", async () => {
+  const html = await drawn(createElement(OperatePage), KNOWN);
+  expect(html).toContain("There is no fabric to operate");
+  for (const words of ["Switch to it", "in force", "In force", "plain ECMP", "<form", "Do it"])
+    expect(html.toLowerCase()).not.toContain(words.toLowerCase());
+});
+
+test("workers are counted by what they run", async () => {
+  const html = await drawn(createElement(OperatePage), KNOWN);
+  expect(html).toContain("0 workers for labs, 2 workers for simulations");
+});
+
+test("without a fabric Watch names the simulation that runs, and leads to it", async () => {
+  const html = await drawn(createElement(NoFabric), KNOWN);
+  expect(html).toContain("A simulation runs: A quick look");
+  expect(html).toContain('href="/compare/3"');
+  expect(html).toContain("run 2 of 4");
+  expect(html).toContain("Play again");
+  const lab: Answers = KNOWN.map((known) =>
+    known[1] === simulation ? [known[0], { ...simulation, simulated: false }] : known,
+  );
+  expect(await drawn(createElement(NoFabric), lab)).not.toContain("A simulation runs");
+});
+
+test("what can be begun without a fabric is of the kinds that the queue runs", async () => {
+  expect(await drawn(createElement(NoFabric), KNOWN)).toContain("Begin a simulation");
+  const none = KNOWN.map((known) =>
+    known[1] === KNOWN[0]?.[1] ? ([known[0], { paths: {} }] as const) : known,
+  );
+  expect(await drawn(createElement(NoFabric), none)).not.toContain("Begin a");
+});
+
+test("while an experiment goes on, its page has the completion times of runs that are over", async () => {
+  const runs = [1, 2].map((id) => ({ id, label: id === 1 ? "ecmp" : "caps" }));
+  const experiment = { ...simulation, summary: null, runs } as unknown as Experiment;
+  const records = runs.map(({ id }) => ({ id, run_id: id, traffic_class: "short", fct_s: 0.1 * id }));
+  const answers: Answers = [...KNOWN, [["flow-records", 3, 2], records]];
+  const html = await drawn(createElement(Results, { experiment }), answers);
+  expect(html).toContain("Completion times of short flows: 2 runs so far");
+  expect(html).toContain('data-curves="2"');
+});

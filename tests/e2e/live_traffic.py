@@ -45,3 +45,28 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as flow:
         flow.sendall(bytes(65536))
 """
 """ADDRESS PORT: one flow without an end."""
+
+ANNOUNCED: Final = """
+import socket, sys
+address, port, own, root = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+sys.path.insert(0, root)
+from workloads.announce import announce
+total = 200_000_000
+with socket.socket() as flow:
+    flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+    flow.bind((own, 0))
+    assert announce(flow.getsockname(), (address, port), total)
+    flow.connect((address, port))
+    flow.sendall(bytes(total))
+"""
+"""ADDRESS PORT OWN ROOT: one flow whose size, too large to end here, is announced to the host's agent."""
+
+SMALL: Final = """
+import socket, sys
+for number in range(120):
+    with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=60) as flow:
+        flow.sendall(bytes(500 + number))
+        flow.shutdown(socket.SHUT_WR)
+        assert flow.recv(1) == b""
+"""
+"""ADDRESS PORT: 120 flows of half a kilobyte, one after the other."""

@@ -11,8 +11,10 @@ import pytest
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from experiments.run.deployment import Deployment
-from tests.e2e.appearances import Photographer, each_appearance, said_by_place, violations
-from tests.e2e.conftest import HOSTS, LEAVES, PATIENCE_MS, SPINES
+from experiments.spec.spec import SchemeChoice
+from tests.e2e.appearances import HERE, Photographer, each_appearance, said_by_place, violations
+from tests.e2e.conftest import HOSTS, LEAVES, PATIENCE_MS, PORT, SPINES, address, start
+from tests.e2e.live_traffic import ANNOUNCED, SINK, SMALL
 
 pytestmark = pytest.mark.timeout(1200)
 VIEWS = (
@@ -40,6 +42,15 @@ DRAWN = {
 
 def until(page: Page, condition: str, argument: object = None) -> None:
     page.wait_for_function(condition, arg=argument, timeout=PATIENCE_MS)
+
+
+def holds_in_each_appearance(page: Page, photograph: Photographer, name: str) -> None:
+    """Hold that all fits and axe finds nothing, with a picture of each size."""
+    found = {}
+    for appearance in each_appearance(page):
+        photograph(page, f"{name}-{appearance}")
+        found[appearance] = violations(page)
+    assert not any(found.values()), said_by_place(found)
 
 
 def test_the_whole_fabric_is_seen_and_lives(page: Page) -> None:
@@ -101,6 +112,7 @@ def test_the_scheme_is_switched_for_all_to_see(page: Page, lab: Deployment) -> N
     for scheme in ("ecmp", "caps"):
         page.get_by_role("combobox", name="Scheme").select_option(scheme)
         page.get_by_role("button", name="Switch to it").click()
+        expect(page.get_by_role("heading", name="Scheme", exact=True)).to_be_focused()
         expect(page.get_by_test_id("scheme").locator("[data-scheme]")).to_have_attribute(
             "data-scheme", scheme
         )
@@ -212,11 +224,7 @@ def test_every_view_is_free_of_what_axe_finds(page: Page, photograph: Photograph
     expect(page.get_by_text(re.compile("^(Asking for|Loading)"))).to_have_count(0)
     if view in DRAWN:
         until(page, DRAWN[view])
-    found = {}
-    for appearance in each_appearance(page):
-        photograph(page, f"{view.translate(PLAIN)}-{appearance}")
-        found[appearance] = violations(page)
-    assert not any(found.values()), said_by_place(found)
+    holds_in_each_appearance(page, photograph, view.translate(PLAIN))
 
 
 def test_an_appearance_stays_on_pages_that_are_opened_later(page: Page) -> None:
@@ -224,3 +232,41 @@ def test_an_appearance_stays_on_pages_that_are_opened_later(page: Page) -> None:
     for appearance in each_appearance(page):
         page.goto("/operate")
         assert page.evaluate("document.documentElement.dataset.appearance") == appearance
+
+
+def test_grants_are_shown_under_capton(page: Page, lab: Deployment, photograph: Photographer) -> None:
+    lab.set_scheme(SchemeChoice("capton", "capton", {}))
+    flow = start(lab, "h1", ANNOUNCED, address(lab, "h3"), PORT, address(lab, "h1"), HERE.parents[1])
+    page.goto("/understand/capton")
+    grants = page.get_by_role("region", name="Grants now")
+    expect(
+        grants.get_by_text(re.compile(r"[1-9]\d* flows? may send, [0-9.]+ [kM]bit/s together"))
+    ).to_be_visible()
+    expect(grants.get_by_role("img", name=re.compile(r" [1-9]\d* of them may send now"))).to_be_visible()
+    links = page.get_by_role("region", name="Shares of links").get_by_role("row")
+    expect(links.filter(has_text="h3 down")).to_have_text(re.compile(r"[1-9]\d* %$"))
+    holds_in_each_appearance(page, photograph, "understand-capton-grants")
+    flow.kill()
+
+
+def test_types_that_were_learnt_are_shown_under_tpfs(
+    page: Page, lab: Deployment, photograph: Photographer
+) -> None:
+    thresholds = {"queues.number": 3, "priority.thresholds_bytes": [20_000, 40_000]}
+    choice = SchemeChoice("tpfs", "tpfs", {**thresholds, "priority.prediction.interval_s": 0.5})
+    lab.set_scheme(choice)
+    sink = start(lab, "h3", SINK, PORT + 1)
+    assert sink.stdout is not None
+    assert "listening" in sink.stdout.readline()
+    # Flows of 60 kB from h2 end all the time: these are of another kind.
+    assert start(lab, "h1", SMALL, address(lab, "h3"), PORT + 1).wait(120) == 0
+    page.goto("/understand/tpfs")
+    types = page.get_by_role("region", name="Types", exact=True)
+    expect(types.get_by_role("row").nth(2)).to_contain_text(
+        re.compile(r"[0-9.]+ k?B")
+    )  # below head and first
+    expect(
+        page.get_by_role("img", name=re.compile("^Thresholds. default: 20.0 kB, 40.0 kB; type 0: "))
+    ).to_be_visible()
+    until(page, "() => document.querySelectorAll('[data-curves] canvas').length > 0")
+    holds_in_each_appearance(page, photograph, "understand-tpfs-types")

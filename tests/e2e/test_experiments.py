@@ -55,9 +55,11 @@ def enter(page: Page, server: Server, token: str) -> None:
     expect(page.get_by_test_id("connection")).to_have_text(re.compile("● live"))
 
 
-def begin(page: Page, flows: str) -> None:
-    """Submit `small` with ECMP alone and so many flows."""
+def begin(page: Page, flows: str, kind: str = "experiment") -> None:
+    """Submit `small` with ECMP alone and so many flows, on switches or as a simulation."""
     page.goto("/compare")
+    if kind == "simulation":
+        page.get_by_label("Runs", exact=True).select_option(kind)
     for scheme in ("rps", "caps"):
         page.get_by_label(scheme, exact=True).uncheck()
     page.get_by_role("button", name="Change another field").click()
@@ -118,6 +120,17 @@ def test_an_experiment_is_begun_and_watched_to_its_end(page: Page) -> None:
     expect(page.get_by_role("row").filter(has_text="small").first).to_contain_text("finished")
 
 
+def test_a_window_of_a_finished_simulation_is_played_again(page: Page) -> None:
+    begin(page, "20", "simulation")
+    finished(page)
+    page.get_by_label("from", exact=True).fill("300")
+    page.get_by_label("for", exact=True).fill("200")
+    page.get_by_role("group", name="Play again").get_by_role("link", name="ecmp").click()
+    expect(page.get_by_role("img", name=re.compile("packets? on links"))).to_be_visible()
+    expect(page.locator("output")).to_have_text("300.0000 ms")
+    expect(page.get_by_text("200 ms from 300.000 ms on")).to_be_visible()
+
+
 def test_an_experiment_is_cancelled(page: Page, photograph: Photographer) -> None:
     begin(page, "5000")
     expect(page.get_by_text(re.compile(r"run 1 of 1"))).to_be_visible(timeout=RUN_MS)
@@ -125,6 +138,10 @@ def test_an_experiment_is_cancelled(page: Page, photograph: Photographer) -> Non
     expect(page.locator("[data-link] [data-step]:not([data-step='0'])").first).to_be_visible(timeout=RUN_MS)
     expect(page.get_by_test_id("class-short").locator("li").first).to_be_visible()
     photograph.keep(page, "experiments-running")
+    expect(page.get_by_test_id("scheme")).to_have_text(re.compile(r"^experiment \d+:\s+ecmp$"))
+    page.goto("/operate/flows")  # those of the run, too
+    expect(page.get_by_test_id("flow-body").get_by_role("row").first).to_be_visible()
+    page.go_back()
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("[data-state=cancelled]")).to_be_visible(timeout=RUN_MS)
     expect(page.get_by_role("button", name="Run what is missing")).to_be_visible()

@@ -100,9 +100,15 @@ def test_an_experiment_runs_on_the_demos_own_fabric_and_is_watched(page: Page, o
 def test_a_step_of_the_tour_runs_live_on_that_fabric(page: Page) -> None:
     page.goto("/tour?step=1")
     page.get_by_role("button", name="Run ECMP live on switches").click()
-    expect(page).to_have_url(re.compile(r"/compare/\d+$"))
+    expect(page.get_by_role("heading", name="1 of 6")).to_be_focused()
+    expect(page).to_have_url(re.compile(r"/tour\?step=1&live=\d+$"))
     is_live(page)
     spines_seen(page, SPINES)
+    page.keyboard.press("ArrowRight")  # the steps stay, and the run beside them
+    expect(page.get_by_role("heading", name="2 of 6")).to_be_visible()
+    spines_seen(page, SPINES)
+    page.get_by_role("link", name=re.compile(r"experiment \d+$")).last.click()
+    expect(page).to_have_url(re.compile(r"/compare/\d+$"))
     finished(page)
 
 

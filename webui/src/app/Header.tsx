@@ -135,7 +135,10 @@ function RunState({ experiment }: { experiment: number }) {
       data-testid="scheme"
       title="The experiment whose run is followed, and the scheme in force on its fabric"
     >
-      <Link href={`/compare/${experiment}`}>experiment {experiment}</Link>
+      <Link href={`/compare/${experiment}`}>
+        <span>experiment </span>
+        <span>{experiment}</span>
+      </Link>
       {scheme && (
         <>
           : <SchemeMark name={scheme.name} />

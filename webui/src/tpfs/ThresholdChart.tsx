@@ -46,12 +46,13 @@ export function ThresholdChart({ learnt }: { learnt: LearntTypes }) {
           tickFormat: tick,
         },
         y: { domain: rows.map((row) => row.name), label: null },
+        r: { type: "identity" },
         marks: [
           Plot.gridY({ stroke: "var(--rule)", strokeOpacity: 1 }),
           Plot.dot(drawn, {
             x: middle,
             y: "name",
-            r: 10 * scale,
+            r: ({ label }: Mark) => (7 + 3.5 * label.length) * scale,
             fill: (mark: { name: string }) => (mark.name === "default" ? "var(--card)" : "var(--series-0)"),
             stroke: "var(--ink)",
             title: words,

@@ -17,7 +17,7 @@ export function NoFabric() {
       <Quiet>
         No switch has connected to this controller. What can be done without one, and how to get some:
       </Quiet>
-      <Grid most={4}>
+      <Grid least={440} most={4}>
         <Panel title="Take the tour">
           <Text>
             Six steps on what the schemes do, each on a recorded second of a fabric, packet by packet; with
@@ -35,7 +35,7 @@ export function NoFabric() {
           </Code>
           <Text>
             It prints the address of its page, where its switches are within seconds. Links can be broken
-            there, and the scheme switched.
+            there, and the scheme switched. docs/own-fabric.md says what switches of your own need.
           </Text>
         </Panel>
         <Panel title="Play a recording">

@@ -8,7 +8,7 @@ import { digits } from "../parts/units";
 import { useHeight } from "../parts/useHeight";
 import { fullest } from "./rows";
 
-/** As many as a chart has lines that are told apart. */
+/** As many as a chart has kinds of lines. */
 const SHOWN = 4;
 
 /** What waited in the ports that were fullest in the last minute. */

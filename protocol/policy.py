@@ -41,8 +41,8 @@ RedundancyRule = Literal["paper", "target-decode-probability", "adaptive", "htpc
 """How many repairs a unit gets (docs/coding.md)."""
 UnitRule = Literal["optimal", "window"]
 """Size of a unit: CAPS's Eq. 4, or the flow's congestion window."""
-EstimatorName = Literal["paths", "rtt", "rtt-average", "rtt-smoothed", "loss-rate"]
-"""How pB is estimated (docs/coding.md)."""
+EstimatorName = Literal["paths", "rtt", "rtt-average", "rtt-smoothed", "loss-rate", "marks"]
+"""How pB is estimated (docs/coding.md); ``marks`` needs ports that mark packets."""
 
 ReleaseRule = Literal["timer", "paths"]
 """When packets behind a gap go on: after a time, or when every path has delivered a later one (docs/schemes.md)."""

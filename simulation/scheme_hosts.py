@@ -59,6 +59,8 @@ def hosts_under(spec: Spec, scheme: SimulatedScheme) -> SimulatedHosts:
         transport = replace(transport, control="dctcp", marks=True)
         asked = spec.simulation.mark_from_packets
         marks = dctcp.mark_from_packets if asked is None else asked
+    if scheme.scheme.estimates_by_marks:
+        _check_estimator(scheme, transport, marks)
     buffer = _buffer(spec, scheme, need_marks(spec, scheme, marks))
     return SimulatedHosts(transport, buffer, _by_link(spec, scheme))
 
@@ -82,6 +84,21 @@ def check_marks(spec: Spec, hosts: Sequence[SimulatedHosts]) -> None:
             where="simulation.tcp.mark_acknowledgements",
             remedy="give congestion_control: dctcp",
         )
+
+
+def _check_estimator(scheme: SimulatedScheme, transport: Tcp, marks: int) -> None:
+    if transport.marks and marks:
+        return
+    what, where, remedy = (
+        ("ports mark nothing", "simulation.mark_from_packets", "give 1 or more")
+        if transport.marks
+        else ("packets of hosts cannot be marked", "simulation.congestion_control", "give dctcp")
+    )
+    raise SettingsError(
+        f"scheme {scheme.scheme.name}: {what}, so estimator marks would count losses alone",
+        where=where,
+        remedy=f"{remedy}, or estimator: loss-rate",
+    )
 
 
 def _marks_data(transport: Tcp | PFabricHosts) -> bool:

@@ -291,14 +291,21 @@ class Scheme:
     @property
     def lab_problem(self) -> str | None:
         """Return what of the scheme no lab has, and what to do; None: nothing, it can be in force."""
-        if self.dctcp is None and self.pfabric is None:
+        if self.pfabric is not None:
+            what = "`pfabric` (its senders and its ports)"
+        elif self.dctcp is not None:
+            what = "`dctcp` (ports that mark packets)"
+        elif self.estimates_by_marks:
+            what = "`estimator: marks` (of ports that mark packets)"
+        else:
             return None
-        what = (
-            "`dctcp` (ports that mark packets)"
-            if self.pfabric is None
-            else "`pfabric` (its senders and its ports)"
-        )
         return f"scheme {self.name}: {what} is for simulations only: use ./capstan simulate, or leave the scheme out"
+
+    @property
+    def estimates_by_marks(self) -> bool:
+        """Return whether a coded class asks for the estimator that reads switches' marks."""
+        codings = (self.short.coding, self.long.coding)
+        return any(coding is not None and coding.estimator == "marks" for coding in codings)
 
     @property
     def labels(self) -> bool:

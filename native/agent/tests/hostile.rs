@@ -93,6 +93,7 @@ fn policies(random: &mut Generator) -> (HostPolicy, Serving) {
         EstimatorKind::RttAverage,
         EstimatorKind::RttSmoothed,
         EstimatorKind::LossRate,
+        EstimatorKind::Marks,
     ];
     let coded = |random: &mut Generator| {
         (random.below(3) > 0).then(|| CodingPolicy {

@@ -63,18 +63,25 @@ impl Outstanding {
     /// The peer reports datagrams: how many of them were waited for (neither reported nor overdue before), and when
     /// the last of those left.
     pub fn arrived(&mut self, numbers: impl IntoIterator<Item = u32>) -> (usize, Option<f64>) {
-        let waited = self.end.wrapping_sub(self.first);
         let (mut count, mut newest) = (0, None);
         for number in numbers {
-            let Some(left) = self.left.get(number).filter(|_| number.wrapping_sub(self.first) < waited)
-            else {
-                continue;
-            };
+            let Some(left) = self.when(number) else { continue };
             newest = Some(newest.map_or(left, |newest: f64| newest.max(left)));
             self.left.forget(number);
             count += 1;
         }
         (count, newest)
+    }
+
+    /// Whether a datagram is waited for: it has left, and is neither reported nor overdue.
+    pub fn awaits(&self, number: u32) -> bool {
+        self.when(number).is_some()
+    }
+
+    /// When a datagram left that is waited for.
+    fn when(&self, number: u32) -> Option<f64> {
+        let waited = self.end.wrapping_sub(self.first);
+        self.left.get(number).filter(|_| number.wrapping_sub(self.first) < waited)
     }
 
     /// How many left before that time and were not reported; `late` is called with the number of each, once.
@@ -121,7 +128,9 @@ mod tests {
         assert_eq!((log.arrived([3]), log.overdue(9.0, drop)), ((0, None), 0), "nothing has left");
         log.sent(u32::MAX - 1, 4, 1.0);
         log.sent(5, 1, 2.0); // 2, 3 and 4 are not waited for
+        assert!(log.awaits(0) && !log.awaits(2) && !log.awaits(9));
         assert_eq!(log.arrived([3, 0, 0, 9]), (1, Some(1.0)));
+        assert!(!log.awaits(0) && log.awaits(1));
         assert_eq!(log.overdue(1.5, drop), 3);
         assert_eq!(log.overdue(1.5, drop), 0);
         assert_eq!(log.arrived([u32::MAX, 5]), (1, Some(2.0)));

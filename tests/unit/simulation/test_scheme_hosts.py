@@ -144,6 +144,8 @@ def test_every_scheme_but_these_can_be_in_a_lab() -> None:
     assert "use ./capstan simulate" in str(first_lab_problem(small("ecmp", "pfabric").schemes, {}))
     made = SchemeChoice("ecmp", "ecmp", {"dctcp": {"mark_from_packets": 20}})
     assert "dctcp" in str(first_lab_problem([made], {})), "by overrides, too"
+    made = SchemeChoice("caps", "caps", {"short": {"coding": {"estimator": "marks"}}})
+    assert "scheme caps: `estimator: marks`" in str(first_lab_problem([made], {}))
 
 
 @pytest.mark.parametrize("name", OWN_HOSTS)

@@ -1788,7 +1788,7 @@ export interface components {
             redundancy: "paper" | "target-decode-probability" | "adaptive" | "htpc" | "one-per-unit";
             target_decode_probability: number;
             /** @enum {unknown} */
-            estimator: "paths" | "rtt" | "rtt-average" | "rtt-smoothed" | "loss-rate";
+            estimator: "paths" | "rtt" | "rtt-average" | "rtt-smoothed" | "loss-rate" | "marks";
             /** @enum {unknown} */
             unit: "optimal" | "window";
             weight: components["schemas"]["Weight"] | null;
@@ -1947,7 +1947,7 @@ export interface components {
             redundancy: "paper" | "target-decode-probability" | "adaptive" | "htpc" | "one-per-unit";
             target_decode_probability: number;
             /** @enum {unknown} */
-            estimator: "paths" | "rtt" | "rtt-average" | "rtt-smoothed" | "loss-rate";
+            estimator: "paths" | "rtt" | "rtt-average" | "rtt-smoothed" | "loss-rate" | "marks";
             /** @enum {unknown} */
             unit: "optimal" | "window";
             weight: components["schemas"]["Weight"] | null;

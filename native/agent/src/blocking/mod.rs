@@ -1,8 +1,8 @@
 //! Blocking probability pB: how likely the next sprayed packet of a peer is blocked (queued for long, or lost).
 //!
 //! One estimator per (sending agent, leaf), fed from the peers' feedback and, for RTTs, from the inner ACKs. `AckShare`
-//! is what CAPS and HTPC print, `Rtt` and `LossRate` are ours, and `Paths` is the default, because the share
-//! of late ACKs is nearly blind behind a recovering code and cumulative ACKs (docs/traps.md).
+//! is what CAPS and HTPC print, `Rtt` and `LossRate` (also of switches' marks) are ours, and `Paths` is the default, because
+//! the share of late ACKs is nearly blind behind a recovering code and cumulative ACKs (docs/traps.md).
 
 mod ack_share;
 mod acks;
@@ -33,6 +33,8 @@ pub const MIN_SAMPLES: u64 = 8;
 pub struct Reported {
     /// How many had arrived.
     pub arrived: u64,
+    /// How many of those came with a mark of congestion (CE of RFC 3168).
+    pub marked: u64,
     /// How many were overdue or lost.
     pub overdue: u64,
 }
@@ -86,6 +88,8 @@ pub enum EstimatorKind {
     RttSmoothed,
     /// `loss-rate`
     LossRate,
+    /// `marks`
+    Marks,
 }
 
 impl EstimatorKind {
@@ -106,6 +110,7 @@ impl EstimatorKind {
                 Box::new(AckShare::new(Reference::Smoothed, packet_time_s, sampling_s))
             }
             EstimatorKind::LossRate => Box::new(LossRate::new(packet_time_s, sampling_s)),
+            EstimatorKind::Marks => Box::new(LossRate::with_marks(packet_time_s, sampling_s)),
         }
     }
 }

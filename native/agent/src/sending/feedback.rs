@@ -41,6 +41,9 @@ impl<P: Packets> Sender<P> {
             }
         }
         if let Some(known) = known {
+            let outstanding = &peer.outstanding;
+            let marked = feedback.receipts.iter().filter(|receipt| receipt.marked);
+            let marked = marked.filter(|receipt| outstanding.awaits(receipt.number)).count();
             let numbers = feedback.receipts.iter().map(|receipt| receipt.number);
             let (arrived, newest) = peer.outstanding.arrived(numbers);
             if let Some(newest) = newest {
@@ -49,7 +52,10 @@ impl<P: Packets> Sender<P> {
                 let left_before = newest - known.overdue_s();
                 let overdue =
                     peer.outstanding.overdue(left_before, |number| known.path_loss(path_of(number), now));
-                known.reported(Reported { arrived: arrived as u64, overdue: overdue as u64 }, now);
+                let marked = marked.min(arrived); // a peer may report a number twice
+                let datagrams =
+                    Reported { arrived: arrived as u64, marked: marked as u64, overdue: overdue as u64 };
+                known.reported(datagrams, now);
             }
             if peer.outcomes.waiting() > 0 {
                 let arrived = feedback.receipts.iter();

@@ -142,6 +142,50 @@ fn rtt_estimator_ignores_paths() {
     assert_eq!(watched.blocking_probability(5.0), PRIOR);
 }
 
+/// Up to 50 datagrams that came, some of them with a mark, and up to 50 that are overdue.
+fn reported(random: &mut Generator) -> Reported {
+    let (arrived, overdue) = (random.below(51), random.below(51));
+    let marked = random.below(arrived + 1);
+    Reported { arrived: arrived.into(), marked: marked.into(), overdue: overdue.into() }
+}
+
+/// A mark is no loss to the one, and as much as a loss to the other.
+#[test]
+fn marks_count_for_the_estimator_of_that_name_alone() {
+    let mut random = Generator::new(8);
+    for _ in 0..100 {
+        let [mut marks, mut losses, mut overdue] =
+            [EstimatorKind::Marks, EstimatorKind::LossRate, EstimatorKind::LossRate]
+                .map(|kind| estimator(kind, Some(1.0)));
+        for second in (0..8).map(f64::from) {
+            let Reported { arrived, marked, overdue: late } = reported(&mut random);
+            marks.reported(Reported { arrived, marked, overdue: late }, second + 0.25);
+            losses.reported(Reported { arrived, marked, overdue: late }, second + 0.25);
+            // the same datagrams, those with a mark being lost
+            let lost = Reported { arrived: arrived - marked, marked: 0, overdue: late + marked };
+            overdue.reported(lost, second + 0.25);
+            let [of_marks, of_losses, of_lost] = [&mut marks, &mut losses, &mut overdue]
+                .map(|watched| watched.blocking_probability(second + 1.25));
+            assert_eq!(of_marks, of_lost);
+            assert!((0.0..=MAX_BLOCKING_PROBABILITY).contains(&of_marks) && of_losses <= of_marks);
+        }
+    }
+}
+
+/// By hand: 3 of 20 with a mark and one overdue are 4 of 21; nothing but marks is the most that coding is to carry.
+#[test]
+fn marks_drive_the_estimate() {
+    let mut marks = estimator(EstimatorKind::Marks, Some(1.0));
+    assert_eq!(marks.blocking_probability(0.0), PRIOR);
+    marks.reported(Reported { arrived: 20, marked: 3, overdue: 1 }, 0.5);
+    assert_eq!(marks.blocking_probability(0.9), PRIOR, "it counts when the sampling time is over");
+    near(marks.blocking_probability(1.1), 4.0 / 21.0, 1e-12);
+    marks.reported(Reported { arrived: 20, marked: 20, overdue: 0 }, 1.5);
+    assert_eq!(marks.blocking_probability(2.2), MAX_BLOCKING_PROBABILITY);
+    marks.reported(Reported { arrived: 20, ..Reported::default() }, 2.5);
+    assert_eq!(marks.blocking_probability(3.3), 0.0);
+}
+
 #[test]
 fn loss_rate_is_the_share_of_the_last_sampling_time_that_had_enough() {
     let mut random = Generator::new(6);
@@ -149,7 +193,7 @@ fn loss_rate_is_the_share_of_the_last_sampling_time_that_had_enough() {
         let mut rate = estimator(EstimatorKind::LossRate, Some(1.0));
         let (mut expected, mut arrived, mut overdue) = (PRIOR, 0, 0);
         for second in 0..1 + random.below(12) {
-            let more = Reported { arrived: random.below(51).into(), overdue: random.below(51).into() };
+            let more = reported(&mut random);
             rate.reported(more, f64::from(second) + 0.25);
             (arrived, overdue) = (arrived + more.arrived, overdue + more.overdue);
             if arrived + overdue >= MIN_SAMPLES {
@@ -166,7 +210,7 @@ fn loss_rate_is_the_share_of_the_last_sampling_time_that_had_enough() {
 fn the_sampling_time_is_256_packet_times_unless_it_is_given() {
     for (given_s, real_s) in [(None, 0.256), (Some(0.05), 0.05)] {
         let mut rate = EstimatorKind::LossRate.estimator(0.001, given_s);
-        rate.reported(Reported { arrived: 5, overdue: 5 }, 1.0);
+        rate.reported(Reported { arrived: 5, overdue: 5, marked: 0 }, 1.0);
         assert_eq!(rate.blocking_probability(1.0 + 0.99 * real_s), PRIOR);
         assert_eq!(rate.blocking_probability(1.0 + 1.01 * real_s), 0.5);
     }
@@ -180,6 +224,7 @@ fn estimates_stay_in_bounds_whatever_is_fed() {
         EstimatorKind::LossRate,
         EstimatorKind::RttAverage,
         EstimatorKind::RttSmoothed,
+        EstimatorKind::Marks,
     ];
     let mut random = Generator::new(7);
     for case in 0..500 {
@@ -189,8 +234,9 @@ fn estimates_stay_in_bounds_whatever_is_fed() {
         for _ in 0..random.below(60) {
             now += [0.0, 1e-6, 0.01, 1.0, 30.0][random.below(5) as usize] * random.unit();
             let stamp = random.bits32() as u16;
-            match random.below(4) {
+            match random.below(5) {
                 0 => watched.ack_rtt(11.0 * random.unit() - 1.0, now),
+                4 => watched.reported(reported(&mut random), now),
                 1 => watched.path_delay(stamp, random.bits32(), now),
                 2 => watched.path_loss(Some(stamp), now),
                 _ => watched.path_loss(None, now),

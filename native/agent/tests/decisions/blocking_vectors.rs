@@ -39,7 +39,7 @@ fn event(estimator: &mut dyn BlockingEstimator, kind: &str, words: &mut Words) -
             now
         }
         "told" => {
-            let datagrams = Reported { arrived: words.number(), overdue: words.number() };
+            let datagrams = Reported { arrived: words.number(), overdue: words.number(), marked: 0 };
             let now = words.number();
             estimator.reported(datagrams, now);
             now

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use agent::priority::FlowTypes;
+use agent::LeafId;
 
 use super::admission::Connection;
 use super::datagram::Carried;
@@ -46,6 +47,14 @@ impl Simulation {
     /// Return what agents counted of each flow, by row; nothing where there are none.
     pub fn records(&self) -> &[Record] {
         self.overlay.as_ref().map_or(&[], |overlay| overlay.records())
+    }
+
+    /// Return the estimate of pB that a host's agent has towards another host's leaf; None: nothing has left for it, or
+    /// nothing that is coded wants one.
+    pub fn blocking_probability(&mut self, from: u32, to: u32) -> Option<f64> {
+        let overlay = self.overlay.as_mut()?;
+        let (leaf, now) = (overlay.places.get(to as usize)?.leaf, overlay.seconds(self.now));
+        overlay.hosts.get_mut(from as usize)?.sender.blocking_probability(LeafId(leaf), now)
     }
 
     /// Return whether a flow has no end.

@@ -4,6 +4,7 @@
 mod admission;
 mod fabrics;
 mod lone_flows;
+mod marks;
 mod overlay;
 mod pfabric_agents;
 mod recording;

@@ -21,7 +21,7 @@ fn config(shape: Shape, packets: u32) -> Config {
 }
 
 /// Agents that send by one group and path policy, coded where `code` is.
-fn settings(path: PathSettings, group: Group, code: Option<Code>, hosts: u32, flows: usize) -> Settings {
+pub fn settings(path: PathSettings, group: Group, code: Option<Code>, hosts: u32, flows: usize) -> Settings {
     let packet_time_s = 0.0025;
     let coding = code.map(|code| CodingPolicy {
         code,
@@ -70,7 +70,7 @@ fn demand(start: u64, source: u32, destination: u32, bytes: u64) -> Demand {
 }
 
 /// Flows at random between hosts below different leaves.
-fn crowd(hosts: u32, per_leaf: u32, count: u32) -> Vec<Demand> {
+pub fn crowd(hosts: u32, per_leaf: u32, count: u32) -> Vec<Demand> {
     crowd_of(4, hosts, per_leaf, count)
 }
 

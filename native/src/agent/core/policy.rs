@@ -208,6 +208,7 @@ fn estimator(coding: &Bound<'_, PyAny>) -> PyResult<EstimatorChoice> {
         "rtt-average" => EstimatorKind::RttAverage,
         "rtt-smoothed" => EstimatorKind::RttSmoothed,
         "loss-rate" => EstimatorKind::LossRate,
+        "marks" => EstimatorKind::Marks,
         other => return unknown("estimator", other),
     };
     Ok(EstimatorChoice { kind, sampling_s: coding.getattr("sampling_s")?.extract()? })

@@ -45,7 +45,7 @@ pub fn highest_load(deadline: f64, burst: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {
         let middle: f64 = (low + high) / 2.0;
-        let late = middle * (-(1.0 - middle) * deadline / burst).exp();
+        let late = middle * libm::exp(-(1.0 - middle) * deadline / burst);
         if late <= LATE {
             low = middle;
         } else {

@@ -127,7 +127,10 @@ fn splits_are_as_recorded() {
     for line in lines(include_str!("vectors/partition.txt")) {
         match line.event[0] {
             "highest" => {
-                line.expect(&[written(highest_load(line.number(1), line.number(2)))]);
+                // Python's exp was the C library's, which has other last digits
+                let ours = highest_load(line.number(1), line.number(2));
+                let recorded: f64 = line.recorded.as_ref().map_or(f64::NAN, |words| parsed(words[0]));
+                assert!((ours / recorded - 1.0).abs() <= 1e-14, "{}: {ours}", line.text);
                 continue;
             }
             "partition" => {

@@ -26,7 +26,7 @@ pub fn binomial(n: u32, x: u32, p: f64) -> f64 {
 }
 
 fn power(base: f64, exponent: u32) -> f64 {
-    base.powf(f64::from(exponent))
+    libm::pow(base, f64::from(exponent))
 }
 
 /// Returns n over x; None above 128 bits, which takes n of 125 and more.

@@ -45,7 +45,7 @@ impl Margin {
         if !(p > 0.0 && p < 1.0) {
             return p;
         }
-        let odds = p / (1.0 - p) * self.logits.exp();
+        let odds = p / (1.0 - p) * libm::exp(self.logits);
         odds / (1.0 + odds)
     }
 

@@ -22,6 +22,8 @@
 
 use std::collections::HashMap;
 
+use libm::{exp2, log2, pow};
+
 use crate::coding::decode_probability::decode_probability;
 use crate::coding::policy::CodingPolicy;
 use crate::coding::redundancy::{Progress, RepairTable, BLOCKING_STEPS};
@@ -62,7 +64,7 @@ impl Rounded {
     /// Returns the rounded inputs, with the RTT as the unit of time.
     fn times(&self) -> PathTimes {
         let ratio =
-            |exponent: Option<i32>| exponent.map_or(0.0, |steps| (f64::from(steps) / RATIO_STEPS).exp2());
+            |exponent: Option<i32>| exponent.map_or(0.0, |steps| exp2(f64::from(steps) / RATIO_STEPS));
         PathTimes {
             blocking_probability: f64::from(self.step) / BLOCKING_STEPS,
             rtt_s: 1.0,
@@ -73,7 +75,7 @@ impl Rounded {
 }
 
 fn exponent(ratio: f64) -> Option<i32> {
-    (ratio > 1e-6).then(|| (ratio.log2() * RATIO_STEPS).round_ties_even() as i32)
+    (ratio > 1e-6).then(|| (log2(ratio) * RATIO_STEPS).round_ties_even() as i32)
 }
 
 /// Unit sizes that were asked for under one policy.
@@ -140,10 +142,10 @@ pub(super) fn completion_time_s(
     let rest = flow_packets - (units - 1) * k;
     let r = repairs.repairs(policy, p, k, Progress::default());
     let packets = flow_packets + (units - 1) * r + repairs.repairs(policy, p, rest, Progress::default());
-    let rounds = (f64::from(packets) / f64::from(INITIAL_WINDOW) + 1.0).log2().max(1.0);
+    let rounds = log2(f64::from(packets) / f64::from(INITIAL_WINDOW) + 1.0).max(1.0);
     let decodes = decode_probability(policy.code, k, r, p);
-    let fails = 1.0 - decodes.powf(f64::from(units) / rounds);
-    let waits = 1.0 - (1.0 - p).powf(f64::from(k));
+    let fails = 1.0 - pow(decodes, f64::from(units) / rounds);
+    let waits = 1.0 - pow(1.0 - p, f64::from(k));
     let round_s = times.rtt_s
         + (times.blocked_rtt_s - times.rtt_s) * fails
         + waits * f64::from(k + r) * times.packet_time_s;

@@ -32,7 +32,7 @@ fn optimal_k_has_the_least_completion_time() {
             for _ in 0..15 {
                 let mut rules = CodingRules::new(policy(code, redundancy));
                 let p = f64::from(1 + random.below(38)) / 64.0;
-                let grid = |steps: f64| 0.001 * (steps / 4.0).exp2();
+                let grid = |steps: f64| 0.001 * libm::exp2(steps / 4.0);
                 let blocked_rtt_s = grid(f64::from(random.below(25)));
                 let times = times(p, 0.001, blocked_rtt_s, grid(-f64::from(random.below(41))));
                 let k = rules.optimal_k(&times, FLOW_PACKETS);

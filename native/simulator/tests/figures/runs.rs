@@ -111,7 +111,7 @@ impl Poisson {
     }
 
     pub fn start(&mut self) -> u64 {
-        self.now -= (1.0 - self.random.unit()).ln() * self.gap;
+        self.now -= libm::log(1.0 - self.random.unit()) * self.gap;
         self.now as u64
     }
 

@@ -1,6 +1,7 @@
 //! What a run owes its reader when it is over: every packet accounted for, and something carried.
 
-use crate::packets::Packets;
+use crate::flow::Tally;
+use crate::packets::{Packets, NO_FLOW};
 use crate::simulation::Simulation;
 use crate::topology::Tier;
 use crate::Error;
@@ -28,10 +29,7 @@ pub fn check(simulation: &Simulation, empty: bool) -> Result<(), Error> {
     equal(packets.made, offered, || "hosts' own ports".into())?;
     equal(packets.delivered, delivered, || "links to hosts".into())?;
     equal(packets.dropped, dropped, || "drops at links".into())?;
-    let of_flows: u64 = simulation.flows.live().map(|flow| flow.in_network()).sum();
-    let feedback = &simulation.totals.feedback;
-    let of_none = feedback.made - feedback.delivered - feedback.dropped;
-    equal(of_flows + of_none, held, || "packets of flows under way".into())?;
+    check_flows(simulation)?;
     let left = simulation.flows.live().count();
     if empty && left > 0 {
         return Err(Error(format!(
@@ -43,6 +41,39 @@ pub fn check(simulation: &Simulation, empty: bool) -> Result<(), Error> {
         return Err(Error("the run carried nothing: no flow was completed".to_string()));
     }
     Ok(())
+}
+
+/// Return an error unless each flow's books, and those of packets of no flow, say how many of its packets are under way,
+/// and all of them together, with those of flows that have ended, are the books of all hosts.
+fn check_flows(simulation: &Simulation) -> Result<(), Error> {
+    let mut of_flow = vec![0; simulation.flows.most()];
+    let mut of_none = 0;
+    for packet in simulation.packets.all() {
+        match of_flow.get_mut(packet.flow as usize).filter(|_| packet.flow != NO_FLOW) {
+            Some(count) => *count += 1,
+            None => of_none += 1,
+        }
+    }
+    let feedback = simulation.totals.feedback;
+    balanced(feedback, of_none, || "packets of no flow".into())?;
+    let mut all = feedback;
+    all.add(simulation.ended);
+    for (flow, under_way) in simulation.flows.by_place().zip(of_flow) {
+        let tally = flow.map_or(Tally::default(), |flow| flow.tally);
+        balanced(tally, under_way, || match flow {
+            Some(flow) => format!("flow {}", flow.number),
+            None => "a flow that has ended".into(),
+        })?;
+        all.add(tally);
+    }
+    let packets = simulation.totals.packets;
+    equal(packets.made, all.made, || "flows one by one".into())?;
+    equal(packets.delivered, all.delivered, || "arrivals, flow by flow".into())?;
+    equal(packets.dropped, all.dropped, || "drops, flow by flow".into())
+}
+
+fn balanced(tally: Tally, under_way: u64, place: impl Fn() -> String) -> Result<(), Error> {
+    equal(tally.made, tally.delivered + tally.dropped + under_way, place)
 }
 
 fn live(packets: &Packets) -> u64 {
@@ -63,15 +94,15 @@ fn equal(sent: u64, accounted: u64, place: impl Fn() -> String) -> Result<(), Er
 mod tests {
     use super::*;
     use crate::config::{Config, Lengths};
-    use crate::flow::Demand;
+    use crate::flow::{Demand, Flow};
     use crate::paths::Balancing;
     use crate::queue::{Buffer, Discipline, Limit};
     use crate::time::Rate;
     use crate::topology::{LeafSpine, Shape};
     use crate::transport::{pfabric, Transport};
 
-    /// A run with losses.
-    fn over() -> Simulation {
+    /// A run with losses, after so many events.
+    fn run(events: u64) -> Simulation {
         let rate = Rate::new(10_000_000_000);
         let shape = Shape::LeafSpine(LeafSpine {
             leaves: 1,
@@ -97,9 +128,58 @@ mod tests {
         };
         let demand = |source| Demand { start: 0, source, destination: 3, bytes: 60_000, level: 0 };
         let mut simulation = Simulation::new(config, (0..3).map(demand).collect()).unwrap();
-        while !simulation.run(1 << 20).unwrap() {}
-        assert!(simulation.totals.data_dropped > 0);
+        simulation.run(events).unwrap();
         simulation
+    }
+
+    /// The run when it is over.
+    fn over() -> Simulation {
+        let simulation = run(1 << 20);
+        assert!(simulation.is_over() && simulation.totals.data_dropped > 0);
+        simulation
+    }
+
+    /// The same run, while packets of all flows are under way.
+    fn under_way() -> Simulation {
+        let mut simulation = run(1);
+        let there = |flow: &Flow| flow.tally.delivered > 0 && flow.in_network() > 0;
+        while simulation.flows.live().filter(|flow| there(flow)).count() < 3 {
+            assert!(!simulation.run(1).unwrap());
+        }
+        simulation
+    }
+
+    fn flow(of: &mut Simulation, place: u32) -> &mut Tally {
+        &mut of.flows.get(place).unwrap().tally
+    }
+
+    #[test]
+    fn a_packet_that_is_in_another_flows_books_is_an_error() {
+        assert_eq!(check(&under_way(), false), Ok(()));
+        let changes: [fn(&mut Simulation); 6] = [
+            |of| flow(of, 0).made += 1,
+            |of| flow(of, 1).delivered -= 1,
+            |of| flow(of, 2).dropped += 1 << 40, // what is under way would be below 0
+            |of| {
+                flow(of, 0).made += 1;
+                flow(of, 1).made -= 1;
+            },
+            |of| {
+                flow(of, 0).delivered += 1;
+                flow(of, 1).dropped += 1;
+                flow(of, 2).made += 2;
+            },
+            |of| {
+                // of a flow that has ended
+                of.ended.made += 1;
+                of.ended.delivered += 1;
+            },
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let mut simulation = under_way();
+            change(&mut simulation);
+            assert!(check(&simulation, false).is_err(), "change {number} was not seen");
+        }
     }
 
     #[test]

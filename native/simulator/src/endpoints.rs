@@ -226,6 +226,7 @@ impl Simulation {
         if !flow.finished() || flow.in_network() > 0 {
             return;
         }
+        self.ended.add(flow.tally);
         self.account(place);
         self.flows.remove(place);
     }

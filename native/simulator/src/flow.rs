@@ -46,6 +46,15 @@ pub struct Tally {
     pub dropped: u64,
 }
 
+impl Tally {
+    /// Add another one to it.
+    pub fn add(&mut self, other: Tally) {
+        self.made += other.made;
+        self.delivered += other.delivered;
+        self.dropped += other.dropped;
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// Its place in the workload.
@@ -143,6 +152,11 @@ impl Flows {
 
     pub fn live(&self) -> impl Iterator<Item = &Flow> {
         self.places.iter().flatten()
+    }
+
+    /// Return all places, in order, and the flows in them.
+    pub fn by_place(&self) -> impl Iterator<Item = Option<&Flow>> {
+        self.places.iter().map(Option::as_ref)
     }
 
     /// Return how many flows were under way at most at one time.

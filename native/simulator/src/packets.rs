@@ -123,6 +123,13 @@ impl Packets {
         &mut self.places[handle as usize]
     }
 
+    /// Return all packets that there are now, which looks at every place.
+    pub fn all(&self) -> impl Iterator<Item = &Packet> {
+        let mut used = vec![true; self.places.len()];
+        self.free.iter().for_each(|&handle| used[handle as usize] = false);
+        self.places.iter().zip(used).filter_map(|(packet, used)| used.then_some(packet))
+    }
+
     /// Return how many packets there are now.
     pub fn live(&self) -> usize {
         self.places.len() - self.free.len()

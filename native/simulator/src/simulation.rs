@@ -35,6 +35,8 @@ pub struct Simulation {
     pub(crate) packets: Packets,
     pub(crate) flows: Flows,
     pub(crate) totals: Totals,
+    /// Packets of flows that are freed.
+    pub(crate) ended: Tally,
     pub(crate) overlay: Option<Box<Overlay>>,
     pub(crate) recording: Option<Box<Recording>>,
     shared: Option<SharedBuffers>,
@@ -86,6 +88,7 @@ impl Simulation {
             packets: Packets::default(),
             flows: Flows::default(),
             totals: Totals::default(),
+            ended: Tally::default(),
             overlay: None,
             recording: None,
             shared: None,

@@ -61,7 +61,7 @@ pub enum Shape {
 pub struct Topology {
     shape: Shape,
     pub links: Vec<Link>,
-    /// By pair of leaves the paths that are up; empty where all links are.
+    /// By pair of leaves the paths that are up, ascending; empty where all links are.
     alive: Vec<Vec<u16>>,
     /// All paths between leaves of one pod, and between any others.
     every: Vec<u16>,
@@ -127,7 +127,7 @@ impl Topology {
         }
     }
 
-    /// Return the numbers of the paths between two hosts; none below one leaf, where there is no choice.
+    /// Return the numbers of the paths between two hosts, ascending; none below one leaf, where there is no choice.
     pub fn paths(&self, source: u32, destination: u32) -> &[u16] {
         let (from, to) = (self.leaf_of(source), self.leaf_of(destination));
         if from == to {

@@ -385,3 +385,6 @@ impl Simulation {
         Recorded::plain(&packet, number, if back { demand.destination } else { demand.source })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -136,3 +136,6 @@ pub fn symbol(packets: &[Inner], symbol_bytes: u32) -> Symbol {
     debug_assert!(symbol_bytes > LENGTH_BYTES as u32);
     Symbol { packets: packets.into(), bytes: symbol_bytes }
 }
+
+#[cfg(test)]
+mod tests;

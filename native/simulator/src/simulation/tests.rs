@@ -63,6 +63,7 @@ fn tcp() -> Transport {
         duplicates: 3,
         sack: true,
         rack: false,
+        reorder_quarters: 1,
         reorder_slack: 0,
         marks: false,
         delayed_packets: 1,

@@ -20,7 +20,7 @@ SPEC: Final = Path(__file__).with_name("tour.yaml")
 DIRECTORY: Final = Path(__file__).resolve().parents[1] / "webui" / "src" / "tour" / "recordings"
 SCHEMES: Final = ("ecmp", "rps", "caps")
 FROM_MS: Final = 2500.0
-FOR_MS: Final = 1000.0
+FOR_MS: Final = 900.0
 
 
 def tour_spec() -> Spec:

@@ -134,7 +134,7 @@ function CountedTable({ counted }: { counted: Counted }) {
   return (
     <>
       <Title order={3} mt="sm">
-        Counted in the recorded second
+        Counted in the recorded window
       </Title>
       <Table horizontalSpacing={5} className={styles["counted"] ?? ""}>
         <Table.Thead>

@@ -116,7 +116,7 @@ export const STEPS: readonly Step[] = [
       return {
         columns: ["l1 OFF", "l1 ON"],
         rows: [
-          { name: "time in this second", cells: [duration(lengthOf(off)), duration(lengthOf(on))] },
+          { name: "time in this window", cells: [duration(lengthOf(off)), duration(lengthOf(on))] },
           {
             name: "paths that a long flow is sent over",
             cells: [mean(pathsPerFlow(caps, off)), mean(pathsPerFlow(caps, on))],
@@ -154,7 +154,7 @@ export const STEPS: readonly Step[] = [
     words: [],
     plays: "caps",
     from: 0,
-    to: 1000,
+    to: 900,
     at: 300,
     flow: null,
     counted: () => null,

@@ -20,7 +20,7 @@ export function NoFabric() {
       <Grid least={440} most={4}>
         <Panel title="Take the tour">
           <Text>
-            Six steps on what the schemes do, each on a recorded second of a fabric, packet by packet; with
+            Six steps on what the schemes do, each on a recorded window of a fabric, packet by packet; with
             the keys ← and →.
           </Text>
           <Text mt="xs">

@@ -30,6 +30,44 @@ NEVER = {
         "userfaultfd",
     ),
 }
+ON_ARM64 = {
+    "access": "faccessat",
+    "alarm": "setitimer",
+    "chmod": "fchmodat",
+    "chown": "fchownat",
+    "creat": "openat",
+    "dup2": "dup3",
+    "epoll_create": "epoll_create1",
+    "epoll_wait": "epoll_pwait",
+    "eventfd": "eventfd2",
+    "fork": "clone",
+    "futimesat": "utimensat",
+    "getdents": "getdents64",
+    "getpgrp": "getpgid",
+    "inotify_init": "inotify_init1",
+    "lchown": "fchownat",
+    "link": "linkat",
+    "lstat": "newfstatat",
+    "mkdir": "mkdirat",
+    "mknod": "mknodat",
+    "open": "openat",
+    "pause": "ppoll",
+    "pipe": "pipe2",
+    "poll": "ppoll",
+    "readlink": "readlinkat",
+    "rename": "renameat",
+    "rmdir": "unlinkat",
+    "select": "pselect6",
+    "signalfd": "signalfd4",
+    "stat": "newfstatat",
+    "symlink": "symlinkat",
+    "time": "clock_gettime",
+    "unlink": "unlinkat",
+    "utime": "utimensat",
+    "utimes": "utimensat",
+    "vfork": "clone",
+}
+"""System calls that amd64 has and arm64 has not, and which one C libraries make there instead."""
 LAB_ALONE = {"clone3", "chroot", "mknod", "mknodat", "mount", "pidfd_getfd", "setns", "umount2", "unshare"}
 
 
@@ -58,6 +96,17 @@ def test_what_is_not_listed_is_refused_and_what_reaches_the_machine_is_not_liste
 def test_the_lab_may_what_the_controller_may_and_namespaces() -> None:
     assert allowed("lab") - allowed("controller") == LAB_ALONE | {"clone"}
     assert allowed("controller") <= allowed("lab")
+
+
+@pytest.mark.parametrize("name", ["controller", "lab"])
+def test_a_profile_is_for_both_kinds_of_machines(name: str) -> None:
+    assert {kind["architecture"] for kind in profile(name)["archMap"]} == {
+        "SCMP_ARCH_X86_64",
+        "SCMP_ARCH_AARCH64",
+    }
+    # The controller's `clone` is allowed with arguments: no namespaces.
+    named = {call for rule in profile(name)["syscalls"] for call in rule["names"]}
+    assert {ON_ARM64[call] for call in ON_ARM64.keys() & named} <= named
 
 
 def test_compose_gives_each_service_a_profile() -> None:

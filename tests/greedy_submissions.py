@@ -15,17 +15,18 @@ for _ in range(3):
 EATS = """\
 import os, signal, time
 children = []
+ready, full = os.pipe()  # in a sandbox no file can be written
 for _ in range(4):  # each below the limit of a process
     child = os.fork()
     if child == 0:
         held = bytearray(150 << 20)
         for place in range(0, len(held), 4096):
             held[place] = 1
-        open(f"{os.environ['HOME']}/{os.getpid()}", "x")
+        os.write(full, b"x")
         time.sleep(300)
     children.append(child)
-while len(os.listdir(os.environ["HOME"])) < 4:
-    time.sleep(0.05)
+for _ in children:
+    os.read(ready, 1)
 time.sleep(2)
 for child in children:
     os.kill(child, signal.SIGKILL)

@@ -4,9 +4,10 @@ use super::*;
 use crate::config::Lengths;
 use crate::paths::Balancing;
 use crate::queue::Discipline;
-use crate::time::{Rate, MICROSECOND};
+use crate::time::{Rate, MICROSECOND, MILLISECOND, SECOND};
 use crate::topology::{LeafSpine, Shape};
-use crate::transport::tcp::{Control, Settings};
+use crate::transport::tcp::tests::settings;
+use crate::transport::tcp::Settings;
 use crate::transport::Transport;
 
 const HOSTS: u32 = 12;
@@ -53,27 +54,11 @@ fn hops(simulation: &Simulation) -> u64 {
 
 fn tcp() -> Transport {
     Transport::Tcp(Settings {
-        control: Control::NewReno,
-        initial_window: 10,
         largest_window: 100,
-        initial_timeout: 1000 * MICROSECOND,
-        least_timeout: 1000 * MICROSECOND,
-        largest_timeout: 1_000_000 * MICROSECOND,
-        kernel_timeouts: false,
-        duplicates: 3,
-        sack: true,
-        rack: false,
-        reorder_quarters: 1,
-        reorder_slack: 0,
-        marks: false,
-        delayed_packets: 1,
-        delayed_time: 0,
-        opening: false,
-        undo: false,
-        count_delivered: false,
-        hystart: false,
-        prr: false,
-        mark_acknowledgements: false,
+        initial_timeout: MILLISECOND,
+        least_timeout: MILLISECOND,
+        largest_timeout: SECOND,
+        ..settings(true, false)
     })
 }
 

@@ -287,4 +287,4 @@ impl Tcp {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -6,7 +6,8 @@ use super::*;
 use crate::packets::{Block, BLOCKS};
 use crate::time::{MILLISECOND, SECOND};
 
-fn settings(sack: bool, rack: bool) -> Settings {
+/// New Reno without a handshake and undoing.
+pub(crate) fn settings(sack: bool, rack: bool) -> Settings {
     Settings {
         control: Control::NewReno,
         initial_window: 10,

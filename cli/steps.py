@@ -11,44 +11,85 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from types import FrameType
+from typing import IO, Final
 
 from cli.console import progress
+
+_SHELL_SIGNAL: Final = 128
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command, and the words that name it."""
+    """A command, the words that name it, and whether it takes only what other processes leave of the processors."""
 
     name: tuple[str, ...]
     command: tuple[str, ...]
+    only_idle: bool = False
 
 
 def check(step: Step, directory: Path) -> None:
-    """Run *step*; end the program with its exit code if it fails."""
+    """Run *step*; end the program with its exit code if it fails.
+
+    A signal that ends programs interrupts the step, which then ends in its own time: labs are taken down.
+    """
     _say(step)
-    code = subprocess.run(step.command, cwd=directory, check=False).returncode
+    # In a process group of its own, or a terminal's interrupt would reach it besides the one that we send.
+    process = subprocess.Popen(step.command, cwd=directory, stdin=subprocess.DEVNULL, process_group=0)
+    with _interrupting(process):
+        code = process.wait()
     if code != 0:
-        sys.exit(code)
+        sys.exit(code if code > 0 else _SHELL_SIGNAL - code)
+
+
+@contextmanager
+def _interrupting(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Have the first signal that would end the program interrupt *process* instead, and further ones do nothing."""
+    interrupted = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        if not interrupted:
+            interrupted = True
+            process.send_signal(signal.SIGINT)
+
+    before = {number: signal.signal(number, interrupt) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
 def beside(steps: Sequence[Step], directory: Path) -> Iterator[None]:
     """Run *steps* beside the block, print their output after it; end the program with the code of one that fails.
 
-    Where the block ends the program, they and what they have started end, too.
+    Where the block ends the program, they and what they have started end, too; the output of those that had ended is
+    printed.
     """
     with ExitStack() as stack:
         begun = [(step, *stack.enter_context(_running(step, directory))) for step in steps]
-        yield
+        try:
+            yield
+        except SystemExit:
+            for step, process, output in begun:
+                if process.poll() is not None:
+                    _report(step, output)
+            raise
         for step, process, output in begun:
-            _say(step)
             code = process.wait()
-            output.seek(0)
-            sys.stdout.buffer.write(output.read())
-            sys.stdout.flush()
+            _report(step, output)
             if code != 0:
                 sys.exit(code)
+
+
+def _report(step: Step, output: IO[bytes]) -> None:
+    _say(step)
+    output.seek(0)
+    sys.stdout.buffer.write(output.read())
+    sys.stdout.flush()
 
 
 @contextmanager
@@ -62,6 +103,9 @@ def _running(step: Step, directory: Path) -> Iterator[tuple[subprocess.Popen[byt
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        if step.only_idle:
+            with suppress(ProcessLookupError):  # it has ended
+                os.sched_setscheduler(process.pid, os.SCHED_IDLE, os.sched_param(0))
         try:
             yield process, output
         finally:

@@ -113,22 +113,25 @@ def test_command(
         for step in (["check", "."], ["format", "--check", "."]):
             check(Step(("ruff", *step), (sys.executable, "-m", "ruff", *step)), _ROOT)
         check(Step((_IMPORTS.name,), (str(_IMPORTS),)), _ROOT)
-        # Types take one core only, and compiling waits for its last crate: tests take what they leave.
-        types_and_kernels = [Step(("mypy",), (sys.executable, "-m", "mypy"))]
-        if not quick:
-            types_and_kernels.append(Step(_CARGO, _CARGO))
-        with beside(types_and_kernels, _ROOT):
-            # Those without a lab share nothing; those of a file with labs share its lab.
-            chosen = _WITHOUT_LAB[:1] if quick else _WITHOUT_LAB
-            alone = (*chosen, _workers(), "--dist=worksteal")
-            check(Step(("pytest", *chosen), (*_PYTEST, *alone)), _ROOT)
-    if quick:
-        arguments = (SMALL_LAB,)
-    elif not arguments:
-        ignored = [f"--ignore={path}" for path in _WITHOUT_LAB]
-        arguments = ("tests", *ignored, _workers(), *_LONGEST_FIRST)
+        # Tests of labs leave a fifth of the processors idle, while they wait for clocks: enough for the kernels.
+        kernels = [] if quick else [Step(_CARGO, _CARGO, only_idle=True)]
+        with beside(kernels, _ROOT):
+            _run_all(quick)
+        return
     os.chdir(_ROOT)
     os.execv(sys.executable, [*_PYTEST, *arguments])
+
+
+def _run_all(quick: bool) -> None:
+    """Run the tests that need no lab, beside them the check of types, then those with labs; quick: some of each."""
+    chosen = _WITHOUT_LAB[:1] if quick else _WITHOUT_LAB
+    with beside([Step(("mypy",), (sys.executable, "-m", "mypy"))], _ROOT):
+        # These share nothing; those of a file with labs share its lab.
+        alone = (*chosen, _workers(), "--dist=worksteal")
+        check(Step(("pytest", *chosen), (*_PYTEST, *alone)), _ROOT)
+    labs = (SMALL_LAB,) if quick else ("tests", *(f"--ignore={path}" for path in _WITHOUT_LAB))
+    spread = () if quick else (_workers(), *_LONGEST_FIRST)
+    check(Step(("pytest", *labs), (*_PYTEST, *labs, *spread)), _ROOT)
 
 
 def _workers() -> str:

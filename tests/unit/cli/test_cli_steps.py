@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -41,6 +44,22 @@ def test_a_step_that_fails_ends_the_program_with_its_code(tmp_path: Path) -> Non
     assert ended.value.code == 7
 
 
+def test_what_had_ended_is_printed_where_the_block_fails(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """The block cannot see the end of what runs beside it: it waits for its last act, and fails some time later."""
+    note = tmp_path / "ended"
+
+    def failing() -> None:
+        with beside([step("one", f"print('first')\nopen({str(note)!r}, 'w')")], tmp_path):
+            eventually(note.exists)
+            check(step("two", "import time; time.sleep(0.5); raise SystemExit(3)"), tmp_path)
+
+    with pytest.raises(SystemExit):
+        failing()
+    assert capfdbinary.readouterr().out.split() == [b"first"]
+
+
 def test_nothing_runs_on_where_the_block_fails(tmp_path: Path) -> None:
     note = tmp_path / "pid"
 
@@ -53,6 +72,51 @@ def test_nothing_runs_on_where_the_block_fails(tmp_path: Path) -> None:
         failing()
     assert ended.value.code == 3
     eventually(lambda: not running(note.read_text()))
+
+
+INTERRUPTED = """
+import signal, sys, time
+from pathlib import Path
+from cli.steps import Step, check
+
+program = '''
+import sys, time
+from pathlib import Path
+try:
+    Path(sys.argv[1]).touch()
+    time.sleep(600)
+except KeyboardInterrupt:
+    time.sleep(0.5)  # labs are taken down; another interrupt would end that
+    sys.exit(5)
+'''
+check(Step(("waits",), (sys.executable, "-c", program, sys.argv[1])), Path("."))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_interrupts_a_step_once_and_its_end_is_waited_for(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """Sent twice, as by `timeout`, which signals its child and then the group."""
+    note = tmp_path / "up"
+    program = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(note)])
+    eventually(note.exists)
+    program.send_signal(number)
+    time.sleep(0.1)
+    program.send_signal(number)
+    assert program.wait(10) == 5
+
+
+def test_what_takes_only_idle_time_passes_that_on_to_what_it_starts(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    policy = "import os; print(os.sched_getscheduler(0) == os.SCHED_IDLE)"
+    wait = "import os, subprocess, sys\nwhile not os.path.exists('go'): pass\n"
+    wait += f"subprocess.run([sys.executable, '-c', {policy!r}])"
+    idle = Step(("one",), (sys.executable, "-c", wait), only_idle=True)
+    with beside([idle], tmp_path):
+        check(step("two", "open('go', 'w')"), tmp_path)
+    assert capfdbinary.readouterr().out.split() == [b"True"]
 
 
 def running(pid: str) -> bool:

@@ -75,7 +75,7 @@ class Simulation:
     ) -> None:
         """Raises ValueError for settings or flows that cannot be, or that would carry nothing."""
     def run(self, most_events: int) -> bool:
-        """Simulate so many events, the interpreter released; return True if the run is over and its books agree.
+        """Simulate so many events, the interpreter released; return True if the run is over and its counts agree.
 
         Raises:
             ValueError: flows never end, or packets are not accounted for.

@@ -17,13 +17,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::inbox::{self, Came, Inbox};
+use crate::inbox::{self, Came, Inbox, FEW, MOST};
 use crate::texts::{text_of, Texts};
 
-/// Messages of one call of the kernel.
-pub const MOST: usize = 64;
-/// Messages for which a call's tables are small enough to be cleared each time.
-pub const FEW: usize = 8;
 const OUTER_BYTES: usize = 28;
 const FRONT_BYTES: usize = OUTER_BYTES + HEADER_BYTES;
 const OUTER_TTL: u8 = 64;

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent::host::Bytes;
 
-use crate::datapath::{FEW, MOST};
-
+/// Messages of one call of the kernel.
+pub const MOST: usize = 64;
+/// Messages for which a call's tables are small enough to be cleared each time.
+pub const FEW: usize = 8;
 const CONTROL_BYTES: usize = 32;
 const TOS_AT: usize = 16;
 

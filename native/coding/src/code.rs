@@ -3,6 +3,7 @@
 use crate::error::{invalid, Error};
 use crate::field::quotient;
 use crate::kernels::{product, Kernel};
+use crate::rebuilt::Rebuilt;
 use crate::{ldpc, linear, parity};
 
 /// Most sources of a unit, and most repairs: both are one byte on the wire.
@@ -20,15 +21,6 @@ pub enum Code {
     Ldpc,
     /// Cauchy matrix: any k of the k + r symbols give the unit.
     Mds,
-}
-
-/// Symbols that were rebuilt.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Rebuilt {
-    /// Source indices, ascending.
-    pub indices: Vec<usize>,
-    /// Their symbols, `width` bytes each.
-    pub symbols: Vec<u8>,
 }
 
 impl Code {

@@ -5,9 +5,9 @@
 //! with fewer than two sources get more. Where there are only r <= 3 rows, which the RFC does not mean, each source is
 //! in max(1, r - 1) of them: were all sources in all rows, every second repair would be zeros.
 
-use crate::code::Rebuilt;
 use crate::error::Error;
 use crate::kernels::add;
+use crate::rebuilt::Rebuilt;
 
 const LEFT_DEGREE: usize = 3;
 

@@ -11,6 +11,7 @@ pub mod ldpc;
 pub mod linear;
 pub mod packets;
 pub mod parity;
+pub mod rebuilt;
 
 pub use code::Code;
 pub use error::Error;

@@ -1,9 +1,9 @@
 //! Decoding of any linear code over GF(256) by elimination of the losses: (repairs received) x (sources missing).
 
-use crate::code::Rebuilt;
 use crate::error::Error;
 use crate::field::{inverse, PRODUCT};
 use crate::kernels::{product, Kernel};
+use crate::rebuilt::Rebuilt;
 
 /// A small matrix, row by row.
 struct Matrix {

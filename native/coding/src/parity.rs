@@ -1,8 +1,8 @@
 //! Parity code: repair j is the XOR of the sources i with i mod r = j, so bursts spread over the repairs.
 
-use crate::code::Rebuilt;
 use crate::error::Error;
 use crate::kernels::add;
+use crate::rebuilt::Rebuilt;
 
 /// `out` is r rows of `width` bytes.
 pub fn encode(sources: &[&[u8]], width: usize, out: &mut [u8]) {

@@ -6,70 +6,74 @@ use crate::simulation::Simulation;
 use crate::topology::Tier;
 use crate::Error;
 
-/// Return an error unless the books of links, flows and hosts agree: what was sent was delivered, dropped, or is under way.
-///
-/// `empty`: nothing is under way any more.
-pub fn check(simulation: &Simulation, empty: bool) -> Result<(), Error> {
-    let (mut held, mut dropped, mut offered, mut delivered) = (0, 0, 0, 0);
-    for (number, port) in simulation.ports.iter().enumerate() {
-        let (waiting, flying) = port.held();
-        let (here, counters) = ((waiting + flying) as u64, &port.counters);
-        equal(counters.offered, counters.delivered + counters.dropped + here, || format!("link {number}"))?;
-        held += here;
-        dropped += counters.dropped;
-        match simulation.topology.links[number].tier {
-            Tier::HostUp => offered += counters.offered,
-            Tier::HostDown => delivered += counters.delivered,
-            _ => {}
+impl Simulation {
+    /// Return an error unless the counts of links, flows and hosts agree: what was sent was delivered, dropped, or is under way.
+    ///
+    /// `empty`: nothing is under way any more.
+    pub(crate) fn check_counts(&self, empty: bool) -> Result<(), Error> {
+        let (mut held, mut dropped, mut offered, mut delivered) = (0, 0, 0, 0);
+        for (number, port) in self.ports.iter().enumerate() {
+            let (waiting, flying) = port.held();
+            let (here, counters) = ((waiting + flying) as u64, &port.counters);
+            equal(counters.offered, counters.delivered + counters.dropped + here, || {
+                format!("link {number}")
+            })?;
+            held += here;
+            dropped += counters.dropped;
+            match self.topology.links[number].tier {
+                Tier::HostUp => offered += counters.offered,
+                Tier::HostDown => delivered += counters.delivered,
+                _ => {}
+            }
         }
-    }
-    let packets = &simulation.totals.packets;
-    equal(live(&simulation.packets), held, || "packets in queues and on links".into())?;
-    equal(packets.made, packets.delivered + packets.dropped + held, || "all flows".into())?;
-    equal(packets.made, offered, || "hosts' own ports".into())?;
-    equal(packets.delivered, delivered, || "links to hosts".into())?;
-    equal(packets.dropped, dropped, || "drops at links".into())?;
-    check_flows(simulation)?;
-    let left = simulation.flows.live().count();
-    if empty && left > 0 {
-        return Err(Error(format!(
+        let packets = &self.totals.packets;
+        equal(live(&self.packets), held, || "packets in queues and on links".into())?;
+        equal(packets.made, packets.delivered + packets.dropped + held, || "all flows".into())?;
+        equal(packets.made, offered, || "hosts' own ports".into())?;
+        equal(packets.delivered, delivered, || "links to hosts".into())?;
+        equal(packets.dropped, dropped, || "drops at links".into())?;
+        self.check_flows()?;
+        let left = self.flows.live().count();
+        if empty && left > 0 {
+            return Err(Error(format!(
             "{left} flows never ended: their packets were dropped and their transport sends nothing again; \
              use an endless buffer or a transport with a time-out"
         )));
-    }
-    if packets.delivered == 0 || (empty && simulation.finished() == 0) {
-        return Err(Error("the run carried nothing: no flow was completed".to_string()));
-    }
-    Ok(())
-}
-
-/// Return an error unless each flow's books, and those of packets of no flow, say how many of its packets are under way,
-/// and all of them together, with those of flows that have ended, are the books of all hosts.
-fn check_flows(simulation: &Simulation) -> Result<(), Error> {
-    let mut of_flow = vec![0; simulation.flows.most()];
-    let mut of_none = 0;
-    for packet in simulation.packets.all() {
-        match of_flow.get_mut(packet.flow as usize).filter(|_| packet.flow != NO_FLOW) {
-            Some(count) => *count += 1,
-            None => of_none += 1,
         }
+        if packets.delivered == 0 || (empty && self.finished() == 0) {
+            return Err(Error("the run carried nothing: no flow was completed".to_string()));
+        }
+        Ok(())
     }
-    let feedback = simulation.totals.feedback;
-    balanced(feedback, of_none, || "packets of no flow".into())?;
-    let mut all = feedback;
-    all.add(simulation.ended);
-    for (flow, under_way) in simulation.flows.by_place().zip(of_flow) {
-        let tally = flow.map_or(Tally::default(), |flow| flow.tally);
-        balanced(tally, under_way, || match flow {
-            Some(flow) => format!("flow {}", flow.number),
-            None => "a flow that has ended".into(),
-        })?;
-        all.add(tally);
+
+    /// Return an error unless each flow's counts, and those of packets of no flow, say how many of its packets are under way,
+    /// and all of them together, with those of flows that have ended, are the counts of all hosts.
+    fn check_flows(&self) -> Result<(), Error> {
+        let mut of_flow = vec![0; self.flows.most()];
+        let mut of_none = 0;
+        for packet in self.packets.all() {
+            match of_flow.get_mut(packet.flow as usize).filter(|_| packet.flow != NO_FLOW) {
+                Some(count) => *count += 1,
+                None => of_none += 1,
+            }
+        }
+        let feedback = self.totals.feedback;
+        balanced(feedback, of_none, || "packets of no flow".into())?;
+        let mut all = feedback;
+        all.add(self.ended);
+        for (flow, under_way) in self.flows.by_place().zip(of_flow) {
+            let tally = flow.map_or(Tally::default(), |flow| flow.tally);
+            balanced(tally, under_way, || match flow {
+                Some(flow) => format!("flow {}", flow.number),
+                None => "a flow that has ended".into(),
+            })?;
+            all.add(tally);
+        }
+        let packets = self.totals.packets;
+        equal(packets.made, all.made, || "flows one by one".into())?;
+        equal(packets.delivered, all.delivered, || "arrivals, flow by flow".into())?;
+        equal(packets.dropped, all.dropped, || "drops, flow by flow".into())
     }
-    let packets = simulation.totals.packets;
-    equal(packets.made, all.made, || "flows one by one".into())?;
-    equal(packets.delivered, all.delivered, || "arrivals, flow by flow".into())?;
-    equal(packets.dropped, all.dropped, || "drops, flow by flow".into())
 }
 
 fn balanced(tally: Tally, under_way: u64, place: impl Fn() -> String) -> Result<(), Error> {
@@ -154,8 +158,8 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_is_in_another_flows_books_is_an_error() {
-        assert_eq!(check(&under_way(), false), Ok(()));
+    fn a_packet_that_is_counted_for_another_flow_is_an_error() {
+        assert_eq!(under_way().check_counts(false), Ok(()));
         let changes: [fn(&mut Simulation); 6] = [
             |of| flow(of, 0).made += 1,
             |of| flow(of, 1).delivered -= 1,
@@ -178,13 +182,13 @@ mod tests {
         for (number, change) in changes.into_iter().enumerate() {
             let mut simulation = under_way();
             change(&mut simulation);
-            assert!(check(&simulation, false).is_err(), "change {number} was not seen");
+            assert!(simulation.check_counts(false).is_err(), "change {number} was not seen");
         }
     }
 
     #[test]
     fn a_packet_that_is_missing_anywhere_is_an_error() {
-        assert_eq!(check(&over(), true), Ok(()));
+        assert_eq!(over().check_counts(true), Ok(()));
         let changes: [fn(&mut Simulation); 7] = [
             |of| of.ports[0].counters.offered += 1,
             |of| of.ports[7].counters.delivered -= 1,
@@ -200,7 +204,7 @@ mod tests {
         for (number, change) in changes.into_iter().enumerate() {
             let mut simulation = over();
             change(&mut simulation);
-            assert!(check(&simulation, true).is_err(), "change {number} was not seen");
+            assert!(simulation.check_counts(true).is_err(), "change {number} was not seen");
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::recording::{Recorded, Recording, Window};
 use crate::sharing::{SharedBuffers, Sharing};
 use crate::time::{Time, NEVER};
 use crate::topology::Topology;
-use crate::{conservation, Error};
+use crate::Error;
 
 /// Totals of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Simulation {
     /// Run until all is over, but for at most so many events; return whether all is over.
     ///
     /// # Errors
-    /// Nothing arrives any more though flows are under way; a packet was lost from the books.
+    /// Nothing arrives any more though flows are under way; a packet is missing from the counts.
     pub fn run(&mut self, most: u64) -> Result<bool, Error> {
         self.run_until(most, NEVER)?;
         Ok(self.over)
@@ -151,7 +151,7 @@ impl Simulation {
     /// End the run now, whatever is under way.
     ///
     /// # Errors
-    /// A packet was lost from the books, or nothing was carried.
+    /// A packet is missing from the counts, or nothing was carried.
     pub fn stop(&mut self) -> Result<(), Error> {
         if self.over {
             return Ok(());
@@ -161,7 +161,7 @@ impl Simulation {
 
     fn close(&mut self, empty: bool) -> Result<(), Error> {
         self.over = true;
-        conservation::check(self, empty)?;
+        self.check_counts(empty)?;
         self.account_all();
         self.settle_all();
         Ok(())

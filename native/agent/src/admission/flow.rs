@@ -2,7 +2,8 @@
 
 use datapath::header::HEADER_BYTES;
 
-use super::window::{Clamped, WindowClamp};
+use super::clamped::Clamped;
+use super::window::WindowClamp;
 use crate::departure::UnderlayAddress;
 use crate::Seconds;
 

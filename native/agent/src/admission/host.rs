@@ -10,12 +10,13 @@ use std::mem;
 
 use datapath::inner::FlowKey;
 
+use super::clamped::Clamped;
+use super::counts::AdmissionCounts;
 use super::flow::{Backlog, Flow};
-use super::gate::AdmissionCounts;
 use super::in_order::InOrder;
 use super::requests::{AskedState, Decision, Message, MessageBody, RequestTimes, Requests};
 use super::segment::{Segment, FIN, RST, SYN};
-use super::window::{Clamped, WindowClamp};
+use super::window::WindowClamp;
 use super::FlowState;
 use crate::departure::UnderlayAddress;
 use crate::Seconds;

@@ -1,5 +1,7 @@
 //! CAPTON on a host: which large flows ask, how far a TCP sender may send, and what TCP sends again meanwhile.
 
+mod clamped;
+mod counts;
 mod episode;
 mod flow;
 mod gate;
@@ -11,11 +13,13 @@ mod retransmissions;
 mod segment;
 mod window;
 
+pub use clamped::Clamped;
+pub use counts::AdmissionCounts;
 pub use episode::{Episode, FlowState, Trigger};
 pub use flow::{Backlog, OVERHEAD_BYTES};
-pub use gate::{AdmissionCounts, Gate};
+pub use gate::Gate;
 pub use host::{AdmissionPolicy, Destination, Sent, IDLE_S, STALLED_S};
 pub use requests::{AskedState, Decision, Message, MessageBody, RequestCounters, RequestTimes, Requests};
 pub use retransmissions::{Retransmissions, SETTLE_S};
 pub use segment::{SackBlocks, Segment, TcpBytes, ACK, FIN, PSH, RST, SYN};
-pub use window::{Clamped, WindowClamp};
+pub use window::WindowClamp;

@@ -2,7 +2,7 @@
 
 pub use datapath::inner::{ACK, FIN, PSH, RST, SYN};
 
-use super::window::Clamped;
+use super::clamped::Clamped;
 use crate::host::Bytes;
 
 const HEADER_BYTES: usize = 20;

@@ -8,6 +8,7 @@
 //!
 //! Windows are scaled (RFC 7323) by what the SYNs say, or, where those were not seen, the kernel (`join`).
 
+use super::clamped::Clamped;
 use super::segment::{Segment, ACK, RST, SYN};
 use crate::serial::serial_difference;
 use crate::Seconds;
@@ -16,15 +17,6 @@ const MOST_SCALE: u64 = 14;
 const TIMESTAMPS_BYTES: i64 = 12;
 const DEFAULT_SEGMENT_BYTES: u64 = 536;
 const LEAST_GRAINS: i64 = 2;
-
-/// A TCP packet whose window can be written.
-pub trait Clamped: Clone {
-    /// Writes another window, not scaled.
-    fn set_window(&mut self, window: u16);
-
-    /// Returns a pure ACK that says what this packet said.
-    fn bare_ack(&self) -> Self;
-}
 
 /// The newest packet of the peer.
 #[derive(Clone, Debug)]
@@ -51,8 +43,8 @@ pub struct WindowClamp<P> {
     most_segment_bytes: i64,
     stamped: bool,
     rate: f64,
-    edge: u32,
-    /// Bytes that are not whole yet, of the edge.
+    right_edge: u32,
+    /// Bytes that are not whole yet, of the right edge.
     part: f64,
     at: Seconds,
     /// Sequence number up to which the host may send, by the last window that it got.
@@ -61,7 +53,7 @@ pub struct WindowClamp<P> {
 }
 
 impl<P: Clamped> WindowClamp<P> {
-    /// Returns the clamp of a connection that may send as it likes. `burst_s`: how far the edge may be ahead of what was
+    /// Returns the clamp of a connection that may send as it likes. `burst_s`: how far the right edge may be ahead of what was
     /// sent, in seconds of the granted rate; at least two segments, or two steps of the window.
     pub fn new(burst_s: Seconds) -> WindowClamp<P> {
         WindowClamp {
@@ -74,7 +66,7 @@ impl<P: Clamped> WindowClamp<P> {
             most_segment_bytes: 0,
             stamped: false,
             rate: f64::INFINITY,
-            edge: 0,
+            right_edge: 0,
             part: 0.0,
             at: 0.0,
             advertised: None,
@@ -115,7 +107,7 @@ impl<P: Clamped> WindowClamp<P> {
             self.stamped = segment.timestamps.is_some();
             self.segment_bytes = segment.largest_segment.unwrap_or(DEFAULT_SEGMENT_BYTES) as i64;
             self.highest = Some(start);
-            (self.edge, self.part) = (start.wrapping_add(1), 0.0);
+            (self.right_edge, self.part) = (start.wrapping_add(1), 0.0);
             (self.advertised, self.newest) = (None, None);
         }
         let highest = *self.highest.get_or_insert(start);
@@ -131,9 +123,9 @@ impl<P: Clamped> WindowClamp<P> {
         self.advance(now);
         if let Some(highest) = self.highest {
             if self.rate.is_infinite() {
-                (self.edge, self.part) = (highest, 0.0);
+                (self.right_edge, self.part) = (highest, 0.0);
             } else if self.rate == 0.0 && bytes_per_s > 0.0 {
-                self.edge = highest.wrapping_add(self.grain() as u32); // a segment may go at once
+                self.right_edge = highest.wrapping_add(self.grain() as u32); // a segment may go at once
             }
         }
         self.rate = bytes_per_s;
@@ -200,7 +192,7 @@ impl<P: Clamped> WindowClamp<P> {
         if i64::from(serial_difference(end, open)) < self.grain() {
             return None; // nor has the peer room for more
         }
-        let missing = (i64::from(serial_difference(open, self.edge)) + self.grain() + 1).max(0);
+        let missing = (i64::from(serial_difference(open, self.right_edge)) + self.grain() + 1).max(0);
         Some(self.at + missing as f64 / self.rate)
     }
 
@@ -228,7 +220,7 @@ impl<P: Clamped> WindowClamp<P> {
         serial_difference(clock(segment), clock(&newest.segment)) < 0
     }
 
-    /// Moves the edge to where it is by now.
+    /// Moves the right edge to where it is by now.
     fn advance(&mut self, now: Seconds) {
         let Some(highest) = self.highest else {
             self.at = now;
@@ -236,27 +228,27 @@ impl<P: Clamped> WindowClamp<P> {
         };
         if self.rate > 0.0 && self.rate.is_finite() {
             let moved = self.part + self.rate * (now - self.at).max(0.0);
-            self.edge = self.edge.wrapping_add(moved as i64 as u32);
+            self.right_edge = self.right_edge.wrapping_add(moved as i64 as u32);
             self.part = moved - moved.trunc();
             let most = (LEAST_GRAINS * self.grain()).max((self.rate * self.burst_s) as i64);
-            if i64::from(serial_difference(self.edge, highest)) > most {
-                (self.edge, self.part) = (highest.wrapping_add(most as u32), 0.0);
+            if i64::from(serial_difference(self.right_edge, highest)) > most {
+                (self.right_edge, self.part) = (highest.wrapping_add(most as u32), 0.0);
             }
         }
-        if serial_difference(self.edge, highest) < 0 {
-            self.edge = highest;
+        if serial_difference(self.right_edge, highest) < 0 {
+            self.right_edge = highest;
         }
         self.at = self.at.max(now);
     }
 
-    /// Sequence number up to which the host may send: the peer's, or the edge if that is nearer.
+    /// Sequence number up to which the host may send: the peer's, or the right edge if that is nearer.
     fn limit(&mut self, ack: u32, window: u32, now: Seconds) -> u32 {
         self.advance(now);
         let end = ack.wrapping_add(window);
-        if self.rate.is_infinite() || serial_difference(end, self.edge) <= 0 {
+        if self.rate.is_infinite() || serial_difference(end, self.right_edge) <= 0 {
             return end;
         }
-        self.edge
+        self.right_edge
     }
 
     /// The window to write, not scaled.

@@ -75,7 +75,7 @@ impl AckEstimator for AckShare {
         &mut self.acks
     }
 
-    fn heard(&mut self, rtt_s: Seconds) {
+    fn acked(&mut self, rtt_s: Seconds) {
         self.rtts_s.push(rtt_s);
     }
 

@@ -1,4 +1,4 @@
-//! What estimators have in common that hear of nothing but inner ACKs: the share of a sampling time, and round-trip times.
+//! What estimators have in common that see only inner ACKs: the share of a sampling time, and round-trip times.
 
 use crate::blocking::average::Average;
 use crate::blocking::period::Period;
@@ -47,7 +47,7 @@ pub trait AckEstimator: Send + Sync {
     fn acks_mut(&mut self) -> &mut Acks;
 
     /// Takes in a round-trip time above 0.
-    fn heard(&mut self, rtt_s: Seconds);
+    fn acked(&mut self, rtt_s: Seconds);
 
     /// Ends the sampling time if it is over.
     fn roll(&mut self, now: Seconds);
@@ -57,7 +57,7 @@ impl<E: AckEstimator> BlockingEstimator for E {
     fn ack_rtt(&mut self, rtt_s: Seconds, now: Seconds) {
         if rtt_s.is_finite() && rtt_s > 0.0 {
             self.roll(now);
-            self.heard(rtt_s);
+            self.acked(rtt_s);
         }
     }
 

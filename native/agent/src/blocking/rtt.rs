@@ -36,7 +36,7 @@ impl AckEstimator for Rtt {
         &mut self.acks
     }
 
-    fn heard(&mut self, rtt_s: Seconds) {
+    fn acked(&mut self, rtt_s: Seconds) {
         let late = self.smoothed.value().is_some_and(|average| rtt_s > 2.0 * average);
         self.samples += 1;
         self.late += u64::from(late);

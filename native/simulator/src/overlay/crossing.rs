@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agent::priority::FlowTypes;
 use agent::LeafId;
 
-use super::admission::Connection;
+use super::connection::Connection;
 use super::datagram::Carried;
 use super::inner::{back, Inner};
 use super::{switching, Lingering, ModeEvent, Overlay, Record, Settings, SplitEvent};

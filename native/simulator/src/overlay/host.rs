@@ -12,7 +12,7 @@ use agent::sending::{Sender, Serving};
 use agent::{Generator, LeafId, Seconds};
 use datapath::inner::{Address, FlowKey};
 
-use super::admission::Connection;
+use super::connection::Connection;
 use super::datagram::{Carried, Datagram};
 use super::inner::{symbol, Inner};
 use super::Settings;

@@ -4,6 +4,7 @@
 mod admission;
 mod central;
 mod channel;
+mod connection;
 mod crossing;
 mod datagram;
 mod host;
@@ -26,9 +27,10 @@ use crate::time::{Time, NEVER, SECOND};
 use crate::topology::Topology;
 use crate::Error;
 
-pub use admission::{Asking, Connection};
+pub use admission::Asking;
 pub use central::{Central, ModeEvent, SplitEvent};
 pub use channel::Asked;
+pub use connection::Connection;
 pub use crossing::{AGENT, CHANNEL, CONTROLLER};
 pub use datagram::Datagram;
 pub use host::Place;

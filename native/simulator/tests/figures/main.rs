@@ -1,4 +1,4 @@
-//! Figures of whole runs, compared with closed forms and with the books of hosts, links and flows: one program, for linking
+//! Figures of whole runs, compared with closed forms and with the counts of hosts, links and flows: one program, for linking
 //! is what takes time.
 
 mod admission;

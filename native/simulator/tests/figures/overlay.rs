@@ -1,4 +1,4 @@
-//! Hosts with agents: lone flows to the picosecond, books, order, repairs, and the same seed the same run.
+//! Hosts with agents: lone flows to the picosecond, counts, order, repairs, and the same seed the same run.
 
 use crate::runs::{agents, leaf_spine, GBPS, HEADER, OUTER, PAYLOAD};
 use agent::blocking::EstimatorKind;

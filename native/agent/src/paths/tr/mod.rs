@@ -87,7 +87,7 @@ pub struct Tr {
     /// Places of paths whose delay may be above 0: all others have none to share.
     speaking: Vec<usize>,
     /// Places of paths of which other agents said something.
-    heard: Vec<usize>,
+    reported_places: Vec<usize>,
     ways: NumberMap<RouteId, Ways>,
     flows: NumberMap<i64, Sent>,
     short: ShortFlows,
@@ -113,7 +113,7 @@ impl Tr {
             places: NumberMap::default(),
             ids: Vec::new(),
             speaking: Vec::new(),
-            heard: Vec::new(),
+            reported_places: Vec::new(),
             ways: NumberMap::default(),
             flows: NumberMap::default(),
             short: ShortFlows::default(),
@@ -315,13 +315,13 @@ impl PathPolicy for Tr {
 
     fn set_load(&mut self, load: &Load, now: Seconds) {
         self.others = load.short_flows.iter().map(|(&stamp, &count)| (label_of(stamp), count)).collect();
-        for place in self.heard.drain(..) {
+        for place in self.reported_places.drain(..) {
             self.paths[place].clear_others();
         }
         for (id, &delay) in &load.delays_s {
             let place = self.place(id.leaf, label_of(id.stamp));
             self.paths[place].set_others(delay, now);
-            self.heard.push(place);
+            self.reported_places.push(place);
         }
     }
 }

@@ -45,6 +45,6 @@ def _files(source: Path) -> Iterator[_File]:
     for directory, _, names in os.walk(source):
         for name in names:
             path = Path(directory, name)
-            found = path.lstat()
-            if stat.S_ISREG(found.st_mode):
-                yield _File(path, found.st_size, found.st_mtime)
+            status = path.lstat()
+            if stat.S_ISREG(status.st_mode):
+                yield _File(path, status.st_size, status.st_mtime)

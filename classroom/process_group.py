@@ -205,11 +205,11 @@ def parsed(pid: int, stat: bytes) -> Process:
 
 def processes() -> list[Process]:
     """Return all processes that /proc shows."""
-    found = []
+    shown = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):
-            found.append(parsed(int(name), Path("/proc", name, "stat").read_bytes()))
-    return found
+            shown.append(parsed(int(name), Path("/proc", name, "stat").read_bytes()))
+    return shown
 
 
 def belonging(first: int, all_processes: Iterable[Process]) -> list[Process]:

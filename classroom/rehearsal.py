@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from capstan_client.errors import ControllerError
+from protocol.version import VERSION
 
 LEAVES: Final = ("l1", "l2")
 SPINES: Final = ("s1", "s2", "s3", "s4")
@@ -110,7 +111,7 @@ class Rehearsal:
             "topic": "hello",
             "id": f"1-{self._samples}",
             "cursor": self._samples,
-            "version": "0.2.0",
+            "version": VERSION,
             "at": self._now(),
             "topics": ["links"],
             "resumed": resumed,

@@ -25,7 +25,12 @@ points_option = click.option(
     "--point", "points", multiple=True, help="Only this point of the sweep's first axis; repeatable."
 )
 results_option = click.option(
-    "--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path)
+    "--results",
+    "directory",
+    default=RESULTS,
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="Directory below which results are kept.",
 )
 database_option = click.option(
     "--database", help="SQLAlchemy URL of the result's (default: SQLite in the results' directory)."

@@ -141,6 +141,7 @@ OPTIONS: Final = (
         default="info",
         show_default=True,
         type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+        help="Least severe log messages to print.",
     ),
 )
 """Of every command that runs a controller."""

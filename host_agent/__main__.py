@@ -57,6 +57,7 @@ def run(config: AgentConfig) -> None:
     default="info",
     show_default=True,
     type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+    help="Least severe log messages to print.",
 )
 def agent_command(
     host: str,

@@ -68,10 +68,10 @@ class Channel:
         self._session = session
         self._mac = mac
         self._version = version
-        self._stir = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._watch = select.epoll()
-        """Of `_stir` and the connection; an epoll is itself readable when one of its descriptors is ready."""
-        self._watch.register(self._stir, select.EPOLLIN)
+        """Of `_wake` and the connection; an epoll is itself readable when one of its descriptors is ready."""
+        self._watch.register(self._wake, select.EPOLLIN)
         self._lock = threading.Lock()
         """Of all below."""
         self._connection: socket.socket | None = None
@@ -82,7 +82,7 @@ class Channel:
         """The first of them is the one being written."""
         self._written = 0
         """Bytes of it that have gone."""
-        self._heard = 0.0
+        self._received_at = 0.0
         self._failure: Exception | None = None
         """Why the connection ended."""
         self._ended = threading.Event()
@@ -110,7 +110,7 @@ class Channel:
     def messages(self) -> list[Message | Connected]:
         """Return all that came since the last call; what waits is sent as far as it goes."""
         with contextlib.suppress(BlockingIOError):
-            os.eventfd_read(self._stir)
+            os.eventfd_read(self._wake)
         with self._lock:
             self._exchange(True)
             got, self._incoming = self._incoming, []
@@ -223,13 +223,13 @@ class Channel:
             self._ended.clear()
             self._failure = None
             self._connection, self._reader = connection, reader
-            self._heard = time.monotonic()
+            self._received_at = time.monotonic()
             self._incoming.append(Connected())
             self._watch.register(connection, select.EPOLLIN)
             self._take(early)
-        os.eventfd_write(self._stir, 1)  # who takes messages now also sends what waits
+        os.eventfd_write(self._wake, 1)  # who takes messages now also sends what waits
         while not self._stop.is_set():
-            left = self._heard + SILENCE_S - time.monotonic()
+            left = self._received_at + SILENCE_S - time.monotonic()
             if left <= 0:
                 self._failure = ControlError(f"nothing was received of it for {SILENCE_S:g} s")
             if left <= 0 or self._ended.wait(left):
@@ -257,7 +257,7 @@ class Channel:
             return
         try:
             for data in iter(lambda: _read(connection), None) if reading else ():
-                self._heard = time.monotonic()
+                self._received_at = time.monotonic()
                 self._take(self._reader.feed(data))
             wanted = 0
             while not wanted and self._outgoing:

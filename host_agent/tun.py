@@ -145,9 +145,9 @@ class Tun:
             raise TunError(f"cannot configure {self.name!r}: {done.stderr.strip()}")
 
     def read(self) -> tuple[bytes, int, InnerPacket | None] | None:
-        """Return a packet that the host sends, the payload of each segment that it is to be cut into (0: it
-        is not), and what
-        is seen of it at a glance; None when there is nothing to read. Raises PacketError.
+        """Return a packet that the host sends, its segments' payload, and what its headers say; None: there is none.
+
+        The payload is that of each segment that the packet is to be cut into; 0: it is not cut. Raises PacketError.
         """
         if self.super_packets:
             got = self.reader.read(self.fd)

@@ -111,17 +111,17 @@ def simulate_sweep(
     """Simulate each point of the spec's sweep, each kept in a directory of its own below the sweep's."""
     grid = points(spec)
     cases = [prepare(point.spec, words(spec.sweep, point.at), own_paths) for point in grid]
-    found = _simulated(cases, on_step, cores)
-    with _whole_directory(results, spec.name, found[0]) as place:
+    ended = _simulated(cases, on_step, cores)
+    with _whole_directory(results, spec.name, ended[0]) as place:
         kept = []
-        for index, (at, point) in enumerate(zip(grid, found, strict=True)):
+        for index, (at, point) in enumerate(zip(grid, ended, strict=True)):
             directory = place.partial / f"point-{index + 1:0{len(str(len(grid)))}d}"
             directory.mkdir()
             write_result(directory, point.document, point.runs, spec_text(point.spec))
             kept.append((at.at, directory, point.document))
         whole = sweep_document(spec, kept)
         write_sweep(place.partial, whole, text)
-    return Simulated(whole, place.whole, found)
+    return Simulated(whole, place.whole, ended)
 
 
 def in_order(spec: Spec, runs: Collection[Run]) -> list[Run]:

@@ -17,13 +17,13 @@ def record_again(spec: Spec, label: str, repeat: int, from_ms: float, for_ms: fl
         SettingsError: there is no such run, it cannot be simulated, or nothing happened in the window.
     """
     case = prepare(spec)
-    found = [pair for pair in case.schemes if pair[0].label == label]
-    if not found or not 1 <= repeat <= spec.repeats:
+    chosen = [pair for pair in case.schemes if pair[0].label == label]
+    if not chosen or not 1 <= repeat <= spec.repeats:
         labels = ", ".join(choice.label for choice, _ in case.schemes)
         raise SettingsError(
             f"there is no repeat {repeat} of scheme {label!r}: repeats are 1 to {spec.repeats}, schemes {labels}"
         )
-    choice, scheme = found[0]
+    choice, scheme = chosen[0]
     recorder = Recorder(from_ms, for_ms)
     plan = spec.plan(repeat - 1)
     simulate_run(case.setting, choice, scheme, repeat - 1, plan, recorder=recorder)

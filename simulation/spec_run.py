@@ -178,13 +178,13 @@ def _learn(
     if learnt is None:
         return
     simulation.set_types(learnt.features, learnt.values)
-    found = learnt.types
+    types = learnt.types
     yield {
         "at_s": now_s,
-        "flows": found.flows,
+        "flows": types.flows,
         "features": learnt.features,
-        "types": len(found.types),
-        "unknown_flows": found.unknown_flows,
+        "types": len(types.types),
+        "unknown_flows": types.unknown_flows,
         "seconds": 0.0,
     }
 

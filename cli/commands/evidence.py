@@ -69,7 +69,11 @@ KEPT: Final = "evidence"
     help="Where ./capstan run has kept what it found on switches; what is simulated is kept in `evidence` below.",
 )
 @click.option(
-    "--output", default=DOCUMENT, show_default=True, type=click.Path(path_type=Path, dir_okay=False)
+    "--output",
+    default=DOCUMENT,
+    show_default=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write.",
 )
 def evidence_command(
     papers: tuple[Paper, ...],

@@ -61,9 +61,19 @@ _MOST_US: Final = 1e9
     type=click.IntRange(1, 2**32 - 1),
     help="Number of flows to simulate, from the first on. Default: all.",
 )
-@click.option("--leaves", type=click.IntRange(1, 100_000), default=9, show_default=True)
-@click.option("--hosts-per-leaf", type=click.IntRange(1, 100_000), default=16, show_default=True)
-@click.option("--spines", type=click.IntRange(1, 10_000), default=16, show_default=True)
+@click.option(
+    "--leaves", type=click.IntRange(1, 100_000), default=9, show_default=True, help="Leaf switches."
+)
+@click.option(
+    "--hosts-per-leaf",
+    type=click.IntRange(1, 100_000),
+    default=16,
+    show_default=True,
+    help="Hosts of each leaf.",
+)
+@click.option(
+    "--spines", type=click.IntRange(1, 10_000), default=16, show_default=True, help="Spine switches."
+)
 @click.option(
     "--fat-tree", "k", type=click.IntRange(2, 72), metavar="K", help="Switches with K ports instead."
 )

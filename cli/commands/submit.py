@@ -30,7 +30,13 @@ from plain.text_file import read_text
     "--cancel", type=click.IntRange(1), metavar="NUMBER", help="Cancel this experiment, and no more."
 )
 @click.option("--simulation", is_flag=True, help="Run it packet by packet, not in a lab.")
-@click.option("--api", default="http://127.0.0.1:8080", show_default=True, metavar="URL")
+@click.option(
+    "--api",
+    default="http://127.0.0.1:8080",
+    show_default=True,
+    metavar="URL",
+    help="URL of the controller's API.",
+)
 @token_file_option
 @authority_option
 @seed_option

@@ -1,4 +1,4 @@
-"""Keeps the admission admission up with the fabric: a thread that looks whenever something may have changed."""
+"""Keeps the admission service up to date with the fabric: a thread that looks whenever something may have changed."""
 
 from __future__ import annotations
 

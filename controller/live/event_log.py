@@ -169,7 +169,7 @@ class EventLog:
         if wanted is None:
             events = self.since(cursor, limit)
         else:
-            events = list(islice((one for one in self.since(cursor) if wanted(one.data)), limit))
+            events = list(islice((event for event in self.since(cursor) if wanted(event.data)), limit))
         last = events[-1].cursor if events else 0
         return events, last if events and len(events) == limit else max(newest, last)
 

@@ -63,7 +63,7 @@ def describe(value: Integers, below: Integers, weight: Floats, count: int, width
 
 
 def distances(left: Distributions, other: Distributions) -> tuple[Floats, Floats]:
-    """Return the distance of each of *one* to each of *other*, and what noise alone would make it: shapes (v, w)."""
+    """Return the distance of each of *left* to each of *other*, and what noise alone would make it: shapes (v, w)."""
     width = left.cdf.shape[1]
     product = left.cdf @ other.cdf.T / width
     own, others = (np.mean(part.cdf**2, axis=1) for part in (left, other))

@@ -83,9 +83,11 @@ def _below(
 
 
 def fair_share(host: Integers) -> Integers:
-    """Return the indices of the records that are looked at, growing: of a host at most `FAIR_FACTOR` times what the
-    median
-    host has (or `LEAST_SHARE`), its latest ones. host: number of the host that sent each record, shape (n,)."""
+    """Return the indices of the records that are looked at, growing.
+
+    Of a host at most `FAIR_FACTOR` times what the median host has (or `LEAST_SHARE`), its latest ones. host: number of
+    the host that sent each record, shape (n,).
+    """
     if not len(host):
         return np.zeros(0, dtype=np.int64)
     counts = np.bincount(host)

@@ -142,10 +142,9 @@ def thresholds(
     delta: float | None = None,
     others: FlowSizes | None = None,
 ) -> Solution:
-    """Return the thresholds of each type of *types*. default: K - 1 thresholds in bytes, not falling; load: of the
-    link,
-    0 to 1.
+    """Return the thresholds of each type of *types*.
 
+    default: K - 1 thresholds in bytes, not falling; load: of the link, 0 to 1.
     delta: good load that may be removed, bytes; None: by the model. others: flows of no type. Raises SolveError.
     """
     if delta is not None:

@@ -281,7 +281,7 @@ def notes(document: Document) -> list[str]:
 
 
 def new_table(title: str, columns: Sequence[str], first: str = "scheme") -> Table:
-    """Return the scheme first, figures to the right; narrow enough for a terminal of 80 columns."""
+    """Return an empty table: *first*, then figures aligned right; narrow enough for a terminal of 80 columns."""
     table = Table(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True
     )
@@ -307,7 +307,7 @@ def _paths(scheme: Mapping[str, Any], kind: str) -> str:
 
 
 def milliseconds(value: float) -> str:
-    """Return three digits or so."""
+    """Return milliseconds: whole from 100 on, else with one decimal."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
 
 

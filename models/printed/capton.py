@@ -43,9 +43,10 @@ class Links:
 
 
 def left(flow: Flow, since_s: float) -> float:
-    """Return Eq. 1: what is left of a flow after *since_s* seconds at its rate, bits (the print says f.size,
-    and sorts by
-    f.left)."""
+    """Return Eq. 1: what is left of a flow after *since_s* seconds at its rate, bits.
+
+    The print says f.size, and sorts by f.left.
+    """
     return flow.left - flow.rate * since_s
 
 
@@ -61,8 +62,7 @@ def next_run_s(now_s: float, flows: Iterable[Flow]) -> float | None:
 
 
 def schedule(flows: list[Flow], links: Links, hosts: int) -> list[Flow]:
-    """Grant as in Fig. 6, in increasing order of what is left; a host sends one flow at a time, and receives
-    one.
+    """Grant as in Fig. 6, in increasing order of what is left; a host sends and receives one flow at a time.
 
     A flow's rate is that of the lesser of its access links, whole; a flow between racks needs as much free on both
     core links. Returns the flows in their order. Sets what each has been granted, and the links' use.

@@ -66,7 +66,7 @@ def _judge(node: Path, url: str) -> float:
 
 
 def _install() -> Path:
-    """Have Lighthouse in its place; path of the Node that runs it."""
+    """Install Lighthouse if it is missing; return the path of the Node that runs it."""
     node, npm = _node()
     kept = _PLACE / "package-lock.json"
     wanted = (_SOURCE / "package-lock.json").read_bytes()

@@ -63,7 +63,7 @@ class Transfer:
 
 
 def run() -> dict[str, Any]:
-    """Measure, and give the figures."""
+    """Measure, and return the figures."""
     before = os.environ.get("CAPSTAN_BENCH_BEFORE")
     if before:
         return _compare(Path(before).resolve())
@@ -93,7 +93,7 @@ def run() -> dict[str, Any]:
 
 
 def _compare(checkout: Path) -> dict[str, Any]:
-    """Measure agents of another checkout and ours in turns."""
+    """Measure agents of another checkout and ours in turns; return the figures."""
     with ExitStack() as stack:
         bare = stack.enter_context(AgentPair(simple_policy(1), agents=False))
         before = stack.enter_context(AgentPair(simple_policy(1), checkout=checkout))

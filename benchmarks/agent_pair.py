@@ -90,7 +90,7 @@ class AgentPair:
         ]
 
     def popen(self, host: int, argv: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
-        """Start a program on a host; it ends with the pair."""
+        """Start a program on a host, and return its process; it ends with the pair."""
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("cwd", ROOT)
         process: subprocess.Popen[Any] = subprocess.Popen(self.command(host, argv), **options)
@@ -135,7 +135,7 @@ class AgentPair:
         )  # fmt: skip
 
     def stop_agent(self, host: int) -> int:
-        """End a host's agent as an administrator would; its exit code."""
+        """End a host's agent as an administrator would; return its exit code."""
         agent = self.agents[host]
         assert agent is not None
         agent.terminate()

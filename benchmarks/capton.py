@@ -42,7 +42,7 @@ class Measured:
 
 
 def run() -> dict[str, Any]:
-    """Measure, and give the figures."""
+    """Measure, and return the figures."""
     figures: dict[str, Figure] = {}
     for hosts, flows in SIZES:
         ours = measure(capstan_native.CaptonScheduler, hosts, flows, EVENTS)
@@ -68,7 +68,7 @@ def measure(
     flows: int,
     events: int,
 ) -> Measured:
-    """Measure *events* ends of flows, each followed by a request, with so many flows active throughout."""
+    """Return how long *events* ends of flows take, each followed by a request, with so many flows active."""
     rng = np.random.default_rng(1)
     leaves = -(-hosts // HOSTS_PER_LEAF)
     core = ACCESS_BPS * HOSTS_PER_LEAF // OVERSUBSCRIPTION

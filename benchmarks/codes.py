@@ -32,7 +32,7 @@ SEED: Final = 7
 
 
 def run() -> dict[str, Any]:
-    """Measure, and give the figures."""
+    """Measure, and return the figures."""
     sources = np.random.default_rng(1).integers(0, 256, (SOURCES, BLOCK_BYTES), dtype=np.uint8)
     calls = _own(sources)
     with tempfile.TemporaryDirectory(prefix="capstan-bench-") as folder:

@@ -78,7 +78,7 @@ def spec() -> Spec:
 
 
 def run() -> dict[str, Any]:
-    """Measure, and give the figures."""
+    """Measure, and return the figures."""
     with Deployment(spec()) as lab:
         before = _latencies(lab)
         send(lab)

@@ -27,7 +27,7 @@ GOAL: Final = Goal(60.0, cores=2)
 
 
 def run() -> dict[str, Any]:
-    """Measure, and give the figures. Raises SandboxError where there is none, BenchmarkError."""
+    """Measure, and return the figures. Raises SandboxError where there is none, BenchmarkError."""
     cores = own_cores().workers()
     with tempfile.TemporaryDirectory(prefix="capstan-class-") as directory:
         hand_in(Path(directory))

@@ -85,7 +85,7 @@ def run(cycles: int = CYCLES) -> dict[str, Any]:
 
 
 def measure(directory: Path, cycles: int) -> dict[str, Any]:
-    """Run the blocks with a controller whose data are in *directory*."""
+    """Run the blocks with a controller whose data are in *directory*; return the figures."""
     measured = Measured()
     with _controller(directory) as (pid, endpoints):
         openflow = endpoints["openflow"]["port"]

@@ -57,7 +57,7 @@ RUNS: Final = {
 
 
 def run() -> dict[str, Any]:
-    """Measure, and give the figures."""
+    """Measure, and return the figures."""
     figures: dict[str, Figure] = {}
     for name in RUNS:
         of = _measured(name)

@@ -53,7 +53,7 @@ SPEC: Final[dict[str, Any]] = {
 
 
 def run() -> dict[str, Any]:
-    """Measure, and give the figures."""
+    """Measure, and return the figures."""
     cores = own_cores().workers()
     figures: dict[str, Figure] = {}
     for name, seconds in (("simulate", _threads), ("engine", _engine)):

@@ -31,7 +31,7 @@ _ROOT: Final = Path(__file__).resolve().parent.parent
 
 
 def run() -> dict[str, Any]:
-    """Measure, and give the figures."""
+    """Measure, and return the figures."""
     figures: dict[str, Figure] = {}
     for count in SIZES:
         seconds, megabytes = measure(count)

@@ -48,7 +48,7 @@ class AgentLoad:
 
 
 def agent_load() -> AgentLoad:
-    """Measure. Needs root, about a minute."""
+    """Return the measured load of an agent. Needs root, about a minute."""
     plan = _plan()
     seconds = plan.window_s[1]
     endpoints = [Endpoint(host, leaf, OVERLAY[leaf - 1]) for leaf, host in enumerate(HOSTS, 1)]

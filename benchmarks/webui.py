@@ -186,7 +186,7 @@ def _fill(lab: Deployment, rows: int) -> None:
 
 
 def _table(watched: Watched, rows: int) -> dict[str, Figure]:
-    """Frame times while the table of all flows is scrolled, and how long a jump into its midst takes."""
+    """Return frame times while the table of all flows is scrolled, and the time of a jump to its middle."""
     page = watched.page
     began = time.monotonic()
     page.goto("/operate/flows")

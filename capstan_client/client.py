@@ -65,7 +65,7 @@ class Capstan(Connected):
         set: Mapping[str, Any] | None = None,
         kind: Literal["experiment", "simulation"] | None = None,
     ) -> Experiment:
-        """Have an experiment run as soon as it is its turn, in a lab or (kind: "simulation") packet by packet.
+        """Submit an experiment, in a lab or (kind: "simulation") packet by packet, and return it.
 
         preset: its name; or spec: plain data, or the path of a YAML file. The rest is what differs from it: sweep as
         ``{"dotted.field": [values]}`` or a list of axes, set as ``{"dotted.field": value}``.

@@ -72,7 +72,7 @@ class Experiment:
         self._connection.ask("POST", f"{self._path}/cancel")
 
     def rerun(self) -> Experiment:
-        """Run again what did not finish; runs that were kept stay."""
+        """Run again what did not finish, and return the experiment; runs that were kept stay."""
         self._connection.ask("POST", f"{self._path}/rerun")
         return self
 

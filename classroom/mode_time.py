@@ -32,7 +32,7 @@ class Modes:
 
 
 def check(file: Path, results: Path) -> list[Finding]:
-    """Play a leaf under the scheme in *file*. Raise AnswerError."""
+    """Play a leaf under the scheme in *file*; return the findings. Raise AnswerError."""
     try:
         scheme = loader.load(file)
     except loader.SchemeError as error:

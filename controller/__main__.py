@@ -148,7 +148,7 @@ OPTIONS: Final = (
 
 
 def controller_options(command: Command) -> Command:
-    """Decorate a command with `OPTIONS`, in their order."""
+    """Return a command decorated with `OPTIONS`, in their order."""
     for option in reversed(OPTIONS):
         command = option(command)
     return command

@@ -109,7 +109,7 @@ class ControlPlane:
         return None if dpid in self._switches else self._isolated.admit(dpid, 0, now).refusal
 
     def switch_connected(self, dpid: int, ports: Sequence[Port], held: Held | None, now: float) -> Effects:
-        """Take up a switch that is connected, for the first time or again; *ports* are all of its ports.
+        """Return the effects of a switch's connecting, for the first time or again; *ports*: all that it has.
 
         held: None if the switch has no state at all.
         """
@@ -150,7 +150,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def switch_disconnected(self, dpid: int, now: float) -> Effects:
-        """Note that a switch's connection is lost: it keeps its place, for it may still forward."""
+        """Return the effects of a lost connection; the switch keeps its place, for it may still forward."""
         out = Outcome()
         switch = self._switches.get(dpid)
         if switch is not None and switch.connected:
@@ -158,7 +158,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def applied(self, dpid: int, now: float) -> Effects:
-        """Note that a switch has worked off all updates that it was sent so far."""
+        """Return the effects of a switch's having applied all updates that it was sent so far."""
         self._rollout.confirmed(dpid, now)
         switch = self._switches.get(dpid)
         if switch is not None and switch.synced and switch.in_place_at is None:
@@ -175,7 +175,7 @@ class ControlPlane:
         self._rollout.progressed(dpid, now)
 
     def port_changed(self, dpid: int, port: Port, now: float) -> Effects:
-        """Take up a port that is new, changed or gone (then with ``up`` False)."""
+        """Return the effects of a port that is new, changed or gone (then with ``up`` False)."""
         out = Outcome()
         place = PortRef(dpid, port.number)
         before = self._discovery.port(place)
@@ -192,7 +192,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def packet_in(self, dpid: int, in_port: int, cookie: int, data: bytes, now: float) -> Effects:
-        """Take a packet that an entry of ours sent up; what is not one of ours, or is malformed, changes nothing."""
+        """Return the effects of a packet-in of an entry of ours; none for any other, or one that is malformed."""
         out = Outcome()
         place = PortRef(dpid, in_port)
         if rule_of(cookie) is Rule.FIRST_SHORT:
@@ -211,7 +211,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def meter_sample(self, dpid: int, readings: Mapping[int, MeterReading], now: float) -> Effects:
-        """Take what the meters of a leaf have counted since they were made."""
+        """Return the effects of what the meters of a leaf have counted since they were made."""
         out = Outcome()
         if (short := readings.get(SHORT_METER)) is not None:
             self._mode_changed(self._modes.sample(dpid, short.packets, now), out)
@@ -220,7 +220,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def agent_joined(self, host: str, underlay_ip: str, underlay_mac: str, now: float) -> Effects:
-        """Take up the host of an agent that has proved who it is. Raises ValueError for addresses of no host."""
+        """Return the effects of an authenticated agent's joining. Raises ValueError for addresses of no host."""
         if not is_host_address(underlay_ip):
             raise ValueError(f"host {host!r}: {underlay_ip} is not an address that a host can have")
         if not is_host_mac(underlay_mac):
@@ -231,7 +231,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def agent_left(self, host: str, now: float) -> Effects:
-        """Forget an agent that is gone for good. A host that was seen at a port stays (`controller.fabric.hosts`)."""
+        """Return the effects of an agent's leaving; a host seen at a port stays (`controller.fabric.hosts`)."""
         self._hosts.left(host)
         return self._finish(Outcome(), now)
 
@@ -249,7 +249,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def tick(self, now: float) -> Effects:
-        """Do what is due; call at `deadline`."""
+        """Return the effects of what is due; call at `deadline`."""
         out = Outcome()
         for dpid in self._forgetting.due(now):
             self._forget(dpid, out, now)

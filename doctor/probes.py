@@ -94,13 +94,13 @@ def throwaway_trials() -> dict[str, Attempt]:
 
 
 def mininet_namespace() -> Attempt:
-    """Have Mininet's own program make a namespace, as for each host and switch."""
+    """Return how Mininet's own program made a namespace, as for each host and switch, or why it failed."""
     problem = namespace_problem()
     return Attempt(problem is None, problem or "")
 
 
 def kernel_datapath() -> Attempt:
-    """Ask the kernel for Open vSwitch's datapath."""
+    """Return what the kernel answers when asked for Open vSwitch's datapath."""
     try:
         return Attempt(kernel_datapath_present())
     except (OSError, CommandError) as error:
@@ -119,7 +119,7 @@ def nearest_directory(path: Path) -> Path:
 
 
 def control_group() -> Attempt:
-    """Look for a place for a lab's control group, and for the kernel's account of processor pressure."""
+    """Return whether a lab's control group has a place, and the kernel its account of processor pressure."""
     if place_for("doctor") is None:
         return Attempt(False, "no cgroup2 file system in which this process may make a group")
     if not os.path.exists("/proc/pressure/cpu"):
@@ -143,7 +143,7 @@ def apparmor_profile() -> str:
 
 
 def version_of(*argv: str) -> Attempt:
-    """Ask a program for its version: the first line that it prints."""
+    """Return a program's version: the first line that it prints."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=PROGRAM_S, check=False)
     except FileNotFoundError:
@@ -165,7 +165,7 @@ def first_of(commands: Sequence[Sequence[str]]) -> Attempt:
 
 
 def mininet_version() -> Attempt:
-    """Read Mininet's version from its source: importing it takes a fifth of a second."""
+    """Return Mininet's version from its source: importing it takes a fifth of a second."""
     module = importlib.util.find_spec("mininet")
     if module is None or not module.submodule_search_locations:
         return Attempt(False, "no Python module mininet")
@@ -175,7 +175,7 @@ def mininet_version() -> Attempt:
 
 
 def chromium() -> Attempt:
-    """Look for Chromium; it is not started, which takes a second."""
+    """Return whether Chromium is found; it is not started, which takes a second."""
     place = shutil.which("chromium")
     return Attempt(place is not None, place or "chromium is not on PATH")
 

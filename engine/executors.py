@@ -71,7 +71,7 @@ class WorkerEnd:
 def work(
     order: Order, on_start: Callable[[subprocess.Popen[bytes]], None] = lambda process: None
 ) -> WorkerEnd:
-    """Run one worker process to its end. Works on any machine that has Capstan at the same place."""
+    """Run one worker process to its end, and return how it ended, on any machine with Capstan at the same place."""
     variables = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
     if order.token is not None:
         variables[TOKEN_VARIABLE] = order.token
@@ -119,7 +119,7 @@ class Workers(Protocol):
         """Return how many of a kind may run at the same time."""
 
     def start(self, order: Order) -> Future[WorkerEnd]:
-        """Start one."""
+        """Start a worker; return a future of its end."""
 
     def close(self) -> None:
         """End those that are ours alone, and wait for them."""
@@ -143,7 +143,7 @@ class LocalWorkers:
         return self._slots[kind]
 
     def start(self, order: Order) -> Future[WorkerEnd]:
-        """Start a worker as a process of this machine."""
+        """Start a worker as a process of this machine; return a future of its end."""
         return self._executor.submit(self._work, order)
 
     def _work(self, order: Order) -> WorkerEnd:
@@ -214,7 +214,7 @@ class DaskWorkers:
         return len(workers) if kind == "lab" else sum(worker["nthreads"] for worker in workers.values())
 
     def start(self, order: Order) -> Future[WorkerEnd]:
-        """Start a worker on a machine of the cluster."""
+        """Start a worker on a machine of the cluster; return a future of its end."""
         return self._executor.submit(work, order)
 
     def close(self) -> None:

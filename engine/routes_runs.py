@@ -118,7 +118,7 @@ def _own_answer(path: str) -> Response:
 
 
 def _stream(api: str, path: str, streams: RunStreams) -> bool:
-    """Hand the connection over to the run's stream; False: it refuses what was asked for, as it does without."""
+    """Hand the connection over to the run's stream; return False if the stream refuses the request."""
     take = request.environ.get(HAND_OVER)
     if take is None:
         raise ProblemError(503, "this web server cannot stream events: ask for application/json")

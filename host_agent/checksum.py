@@ -24,7 +24,7 @@ def checksum(data: bytes | bytearray | memoryview, start: int = 0) -> int:
 
 
 def pseudo_header_sum(packet: InnerPacket, length: int) -> int:
-    """Sum over the pseudo header of TCP, UDP or ICMPv6 with *length* bytes from the transport header on."""
+    """Return the sum over the pseudo header of TCP, UDP or ICMPv6 with *length* bytes from the transport header on."""
     return pseudo_sum(packet.flow[1:-4], packet.protocol, length)
 
 

@@ -81,7 +81,7 @@ class AgentConfig:
 
     @property
     def broadcasts(self) -> frozenset[bytes]:
-        """Broadcast addresses of the overlay's IPv4 networks."""
+        """Return the broadcast addresses of the overlay's IPv4 networks."""
         networks = [ipaddress.ip_interface(address).network for address in self.overlay]
         return frozenset(
             network.broadcast_address.packed

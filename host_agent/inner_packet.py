@@ -44,7 +44,7 @@ class InnerPacket(NamedTuple):
 
 
 def look(packet: bytes) -> InnerPacket:
-    """Read the headers of an IPv4 or IPv6 packet.
+    """Return what the headers of an IPv4 or IPv6 packet say.
 
     SYN, FIN without payload, RST and pure ACKs are control, and so is ICMP. All fragments of a packet are one flow
     without ports, so that they keep together.

@@ -87,7 +87,7 @@ def simulate_spec(
     recorder: Recorder | None = None,
     own_paths: MakePathPolicy | None = None,
 ) -> Simulated:
-    """Simulate a spec without a sweep and keep the result below *results*. text: the spec as its author wrote it.
+    """Simulate a spec without a sweep, keep the result below *results*, and return it. text: the spec as written.
 
     recorder: records a window of the first run. own_paths: makes what decides classes with `entropy: file`.
 

@@ -57,7 +57,7 @@ class Result:
 
 
 def run(settings: Settings, trace: Trace, progress: Callable[[int], None] = lambda finished: None) -> Result:
-    """Simulate all flows to their ends. progress: called now and then with the number of finished flows.
+    """Simulate all flows to their ends; return the result. progress: called with the number of finished flows.
 
     Raises:
         SettingsError: settings or flows that cannot be, or that carry nothing; the text says which and why.

@@ -108,7 +108,7 @@ def members(group: Path) -> list[int]:
 
 
 def dissolve(group: Path, timeout: float = 10.0) -> bool:
-    """Move all that is in a lab's group to the directory above, remove it; whether it is gone.
+    """Move all that is in a lab's group to the directory above, remove it; return True if it is gone.
 
     It can be removed when the kernel has done with those that were just killed, so this may try for *timeout* seconds.
     """

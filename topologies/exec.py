@@ -76,7 +76,7 @@ def _environment() -> dict[str, str]:
 
 
 def _wait_passing_signals(child: subprocess.Popen[Any]) -> int:
-    """Wait for a child that shares our terminal: it gets Ctrl-C itself, what is sent to us is passed on."""
+    """Return the exit code of a child that shares our terminal: it gets Ctrl-C itself, other signals are passed on."""
 
     def pass_on(number: int, _frame: object) -> None:
         child.send_signal(number)

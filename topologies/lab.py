@@ -226,7 +226,7 @@ class Lab:
         self.stop()
 
     def start(self) -> Self:
-        """Bring the fabric up; whatever interrupts it leaves nothing. Raises LabError, CommandError."""
+        """Bring the fabric up, and return it; an interrupt leaves nothing behind. Raises LabError, CommandError."""
         check_machine()
         if self._record is not None:
             raise LabError(f"lab {self.lab_id} is started already")

@@ -113,7 +113,7 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
 
     @classmethod
     def batchStartup(cls, switches: Sequence[OvsSwitch], run: object = None) -> list[OvsSwitch]:
-        """Start all switches in parallel."""
+        """Start all switches in parallel, and return them."""
         with ThreadPoolExecutor(16) as pool:
             try:
                 list(pool.map(OvsSwitch.boot, switches))
@@ -215,7 +215,7 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
         return self._ask("ovs-vsctl", f"--timeout={timeout_s}", f"--db=unix:{self.run_dir}/db.sock", *args)
 
     def ofctl(self, command: str, *args: str) -> str:
-        """Run an ovs-ofctl command on this switch (the switch itself need not be named)."""
+        """Return the output of an ovs-ofctl command on this switch (which need not be named)."""
         return self._ask(
             "ovs-ofctl", "-O", "OpenFlow15", "-t", "30", command, f"unix:{self._management}", *args
         )

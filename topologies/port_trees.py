@@ -64,7 +64,7 @@ class PortTrees:
             self._run(work)
 
     def set_queues(self, wanted: Mapping[str, PortQueues], check: bool = False) -> dict[str, Applied]:
-        """Give ports (interfaces by name) their queues; says what each has then.
+        """Give ports (interfaces by name) their queues; return what each has then.
 
         check: look whether the kernel still has what was written last, and write it anew if not.
         """

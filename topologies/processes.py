@@ -57,7 +57,7 @@ class Spawner:
         start_new_session: bool = True,
         **options: Any,
     ) -> subprocess.Popen[Any]:
-        """Start *argv* in a network namespace (None: this one), marked, to be killed when this process dies.
+        """Return *argv*'s process, started in a network namespace (None: this one), killed when this process dies.
 
         A session of its own keeps a terminal's Ctrl-C from it. An exception that a signal's handler raises meanwhile
         ends the process: the caller would not know of it. Raise ProgramMissingError.
@@ -229,7 +229,7 @@ def lab_networks(lab_id: str, home: int | None) -> set[int]:
 
 
 def end_processes(lab_id: str, networks: Iterable[int] = (), timeout: float = 30.0) -> list[EndedProcess]:
-    """Kill the lab's processes until there are none, and wait for their end up to *timeout* seconds."""
+    """Kill the lab's processes until there are none, at most *timeout* seconds; return those that ended."""
     networks = set(networks)
     ended: dict[int, str] = {}
     deadline = time.monotonic() + timeout

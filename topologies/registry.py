@@ -105,7 +105,7 @@ class Ended:
 
 
 def interface_name(lab_id: str) -> str:
-    """Name of a lab's interface in the namespace that it was started from."""
+    """Return the name of a lab's interface in the namespace that it was started from."""
     return f"cap-{lab_id}"
 
 
@@ -221,7 +221,7 @@ def _interface_exists(name: str) -> bool:
 
 
 def register(lab_id: str, group: Path | None = None) -> LabRecord:
-    """Claim an id and a management subnet for a lab of this process. Raises LabError if the id is taken.
+    """Return the record of an id and a subnet claimed for a lab of this process. Raises LabError if the id is taken.
 
     group: the control group that it is going to make.
     """

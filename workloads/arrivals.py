@@ -63,7 +63,7 @@ def start_times(
     count: int | None,
     duration_s: float | None,
 ) -> NDArray[np.float64]:
-    """Start times in seconds, ascending: *count* of them, or all within *duration_s*.
+    """Return start times in seconds, ascending: *count* of them, or all within *duration_s*.
 
     Bursts are a Poisson process on a clock that stands still during OFF periods; ON comes first.
 

@@ -41,7 +41,7 @@ class TcpInfo:
 
 
 def tcp_info(connection: socket.socket) -> TcpInfo:
-    """Read TCP_INFO; on kernels older than 5.4 the members that they lack are 0."""
+    """Return TCP_INFO; on kernels older than 5.4 the members that they lack are 0."""
     raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LAYOUT.size)
     values = dict(zip(_NAMES, _LAYOUT.unpack(raw.ljust(_LAYOUT.size, b"\0")), strict=True))
     return TcpInfo(

@@ -105,7 +105,7 @@ class Membership:
         self._away = dict.fromkeys(self._members, now)
 
     def join(self, member: Member, now: float) -> tuple[Member, ...]:
-        """Take *member* in, in place of one of the same host; members that had to go because of it.
+        """Add *member*, in place of one of the same host; return the other members that this removed.
 
         Raises:
             MembershipError: an address of it belongs to another host that has a channel, or there are `MOST_MEMBERS`.

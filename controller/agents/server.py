@@ -175,7 +175,7 @@ class AgentServer:
         )
 
     def report(self, forget: bool, timeout: float) -> FlowReports:
-        """Ask all members for their flow entries, up to *timeout* seconds."""
+        """Return the flow entries of all members that answer within *timeout* seconds."""
         return self._thread.run(asking.flow_reports(self._membership, self._sessions, forget, timeout))
 
     def impair(self, host: str, impairment: Impair, timeout: float) -> None:

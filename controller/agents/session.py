@@ -122,7 +122,7 @@ class AgentSession:
         return str(ipaddress.ip_network((host, 64), strict=False))
 
     async def open(self, token_of: Callable[[str], str]) -> Hello | None:
-        """Let the agent prove that it knows the token of its host; None (and a line to it) if it does not.
+        """Return the hello of an agent that proves that it has its host's token; None (it is refused) otherwise.
 
         Raises:
             ControlError, OSError, TimeoutError: it does not speak our language, or not in time.
@@ -222,7 +222,7 @@ class AgentSession:
         self._parts.pop(number, None)
 
     def ping(self, wait: bool = False) -> asyncio.Future[None] | None:
-        """Ask for a Pong: when it comes, all messages before it were handled."""
+        """Ask for a Pong, by which all earlier messages were handled; return its future (None unless *wait*)."""
         self._last_id += 1
         future: asyncio.Future[None] | None = asyncio.get_running_loop().create_future() if wait else None
         self._pings[self._last_id] = (time.monotonic(), future)

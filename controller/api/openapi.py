@@ -131,7 +131,7 @@ class Schemas:
         return {"$ref": f"#/components/schemas/{name}"}
 
     def _published(self, kind: Published) -> dict[str, Any]:
-        """Take a published schema and its parts over, under names that begin with its own."""
+        """Return a reference to a published schema, whose parts get names that begin with its own."""
         if kind.name not in self._components:
             place = "#/components/schemas/"
             whole = json.loads(json.dumps(kind.schema()).replace('"#/$defs/', f'"{place}{kind.name}'))

@@ -21,27 +21,27 @@ class _Route:
 
 
 def get(path: str, description: Description) -> Callable[[V], V]:
-    """Make a method the view of ``GET path``; the path is below its blueprint's prefix."""
+    """Return a decorator that makes a method the view of ``GET path``, below its blueprint's prefix."""
     return _route("GET", path, description)
 
 
 def post(path: str, description: Description) -> Callable[[V], V]:
-    """Make a method the view of ``POST path``."""
+    """Return a decorator that makes a method the view of ``POST path``."""
     return _route("POST", path, description)
 
 
 def put(path: str, description: Description) -> Callable[[V], V]:
-    """Make a method the view of ``PUT path``."""
+    """Return a decorator that makes a method the view of ``PUT path``."""
     return _route("PUT", path, description)
 
 
 def patch(path: str, description: Description) -> Callable[[V], V]:
-    """Make a method the view of ``PATCH path``."""
+    """Return a decorator that makes a method the view of ``PATCH path``."""
     return _route("PATCH", path, description)
 
 
 def delete(path: str, description: Description) -> Callable[[V], V]:
-    """Make a method the view of ``DELETE path``."""
+    """Return a decorator that makes a method the view of ``DELETE path``."""
     return _route("DELETE", path, description)
 
 

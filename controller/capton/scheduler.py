@@ -82,7 +82,7 @@ class Scheduler:
         )
 
     def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
-        """Take a flow that has *size* bytes to send; one that is known already has so many left.
+        """Request *size* bytes for a flow (if known: so many are left); return the decisions that follow.
 
         Raises:
             ValueError: a host that is not known, one host at both ends, or other ends than the flow's.
@@ -101,11 +101,11 @@ class Scheduler:
         return _decisions(self._native.request(flow.flow, *ends, left, int(now * 1e9), int(asked_at * 1e9)))
 
     def finished(self, flow: int, now: float) -> list[Decision]:
-        """End a flow that has nothing left, or is given up; an unknown flow changes nothing."""
+        """End a flow that has nothing left, or is given up; return the decisions (none for an unknown flow)."""
         return _decisions(self._native.finished(flow, int(now * 1e9)))
 
     def capacity(self, link: VirtualLink, rate_bps: int, now: float) -> list[Decision]:
-        """Set the capacity of a virtual link, some of whose links failed or came back. 0: all failed.
+        """Set the capacity of a virtual link (0: all its links failed); return the decisions that follow.
 
         Raises:
             ValueError: a link that is not known, or a negative rate.
@@ -116,7 +116,7 @@ class Scheduler:
         return _decisions(self._native.capacity(number, rate_bps, int(now * 1e9)))
 
     def expire(self, now: float) -> list[Decision]:
-        """Give up the flows whose grant has outlived their bytes by the time-out: stops, before all other decisions."""
+        """Give up flows whose grant outlived their bytes by the time-out; return the stops, then all else."""
         return _decisions(self._native.expire(int(now * 1e9)))
 
     def next_event(self) -> float | None:

@@ -69,11 +69,11 @@ class SinglePathScheduler:
         self._left = dict(self._capacity)
 
     def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
-        """Do as `Scheduler.request`."""
+        """Return the decisions of `Scheduler.request`."""
         return self._take(_Flow(flow, source, destination, max(1, size), now, self._turn), now)
 
     def take_over(self, flow: ActiveFlow, asked_at: float, now: float) -> list[Decision]:
-        """Do as `Scheduler.take_over`. The flow keeps its path if it can."""
+        """Return the decisions of `Scheduler.take_over`; the flow keeps its path if it can."""
         left = max(1, flow.remaining_bytes)
         ends = flow.source, flow.destination
         return self._take(_Flow(flow.flow, *ends, left, asked_at, self._turn, stamp=flow.stamp), now)
@@ -96,7 +96,7 @@ class SinglePathScheduler:
         return self._decide()
 
     def finished(self, flow: int, now: float) -> list[Decision]:
-        """Do as `Scheduler.finished`."""
+        """Return the decisions of `Scheduler.finished`."""
         self._pass(now)
         self._flows.pop(flow, None)
         return self._decide()
@@ -107,7 +107,7 @@ class SinglePathScheduler:
         return self._decide()
 
     def expire(self, now: float) -> list[Decision]:
-        """Do as `Scheduler.expire`."""
+        """Return the decisions of `Scheduler.expire`."""
         self._pass(now)
         timeout_s = self._parameters.finish_timeout_s
         over = [
@@ -120,7 +120,7 @@ class SinglePathScheduler:
         return [Decision(number, 0) for number in over] + self._decide()
 
     def next_event(self) -> float | None:
-        """Do as `Scheduler.next_event`."""
+        """Return what `Scheduler.next_event` does."""
         end = min((flow.end for flow in self._flows.values() if flow.end is not None), default=None)
         return None if end is None else end + self._parameters.finish_timeout_s
 

@@ -216,7 +216,7 @@ class LinkDiscovery:
             state.next_send = None
 
     def forget_switch(self, dpid: int, now: float) -> list[LinkEvent]:
-        """Forget all ports and links of a switch; one that is connected counts as gone."""
+        """Forget all ports and links of a switch, connected or not; return the events of its links."""
         self.switch_disconnected(dpid)
         events: list[LinkEvent] = []
         for number in list(self._by_switch.get(dpid, ())):
@@ -355,7 +355,7 @@ class LinkDiscovery:
             self._ports[peer].received_at = now
 
     def _link_down(self, ref: PortRef, cause: LinkDownCause, now: float) -> list[LinkEvent]:
-        """Take the link at *ref* out of service; both directions have to be proved anew."""
+        """Take the link at *ref* out of service, until both directions are proved anew; return the events."""
         state = self._ports[ref]
         ends: Iterable[PortRef | None] = (state.peer, self._wired.get(ref))
         state.peer = None
@@ -373,7 +373,7 @@ class LinkDiscovery:
         return [LinkDown(now, *link, cause)]
 
     def _unwire(self, ref: PortRef, cause: LinkDownCause, now: float) -> list[LinkEvent]:
-        """Forget that *ref* is a link's port."""
+        """Forget that *ref* is a link's port; return the events."""
         events = self._link_down(ref, cause, now)
         self._wired.remove(ref)
         return events

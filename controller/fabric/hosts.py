@@ -199,7 +199,7 @@ class Hosts:
         return due
 
     def settle(self, now: float, is_edge: Callable[[PortRef], bool]) -> list[HostEvent]:
-        """Move the hosts that did not answer at their old place. is_edge: whether a host may be at a port."""
+        """Move hosts that did not answer at their old place; return the events. is_edge: if a host may be at a port."""
         events: list[HostEvent] = []
         for ipv4, claim in list(self._claims.items()):
             if now >= claim.since + CHALLENGE_S:
@@ -217,7 +217,7 @@ class Hosts:
         return min(times, default=None)
 
     def seen_mac(self, mac: str, place: PortRef, now: float) -> list[HostEvent]:
-        """Learn the place of registered hosts with that MAC from a packet without a sender's IP address."""
+        """Learn the place of registered hosts with that MAC from a packet without sender IP; return the events."""
         events: list[HostEvent] = []
         for ipv4 in sorted(self._registered_macs.get(mac, ())):
             if self._by_ip[ipv4].place is None:

@@ -139,7 +139,7 @@ class Resolver:
         return self._rest_at if self._rest else None
 
     def challenge(self, host: Host) -> list[PacketOut]:
-        """Ask the owner of a disputed address whether it is still there."""
+        """Return the ARP requests that ask the owner of a disputed address whether it is still there."""
         if host.place is None:
             return []
         return [PacketOut(host.place.dpid, host.place.port, _question(host.ipv4, host.mac))]

@@ -203,7 +203,7 @@ def _shortened(event: Any) -> Any:
 
 
 def kind_of(event: Any) -> str:
-    """Name of an event in the API: ``LinkDown`` is ``link-down``."""
+    """Return an event's name in the API: ``link-down`` of ``LinkDown``."""
     return _name_of(type(event))
 
 

@@ -42,11 +42,11 @@ class LeafModes:
             self._monitor.leaf_removed(leaf)
 
     def first_packet(self, leaf: int, now: float) -> ModeChange | None:
-        """Turn *leaf* ON: a short packet's copy came while it was OFF."""
+        """Turn *leaf* ON, as a short packet's copy came while it was OFF; return the change, None if there is none."""
         return None if self._monitor is None else self._monitor.first_packet(leaf, now)
 
     def sample(self, leaf: int, packets: int, now: float) -> ModeChange | None:
-        """Take the short class's meter of *leaf*: *packets* since it was made."""
+        """Take the short class's meter of *leaf*, *packets* since it was made; return the change, or None."""
         return None if self._monitor is None else self._monitor.sample(leaf, packets, now)
 
     def due(self, now: float) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ def open_bundle(bundle: int) -> bytes:
 
 
 def commit_bundle(bundle: int) -> bytes:
-    """Make all that was added take effect at once. The bundle need not be closed before."""
+    """Return the message that commits a bundle, which need not be closed before: all of it takes effect at once."""
     return _control(bundle, ofp.OFPBCT_COMMIT_REQUEST)
 
 

@@ -126,7 +126,7 @@ def label_part(
 
 
 def label_group_id(leaf: int, stamp: int) -> int:
-    """Group of label *stamp* towards leaf *leaf*; apart from all of `group_id`, whose numbers end below 2^20."""
+    """Return the group of label *stamp* towards leaf *leaf*: none of `group_id`'s, which end below 2^20."""
     return 1 << 24 | leaf << 12 | stamp
 
 
@@ -144,7 +144,7 @@ def _datagram(metadata: Masked, source: Masked) -> Match:
 
 
 def group_id(number: int, kind: int, *, stamped: bool, part: int = 0) -> int:
-    """Group of leaf *number*: ``kind`` HASH or 0 (spray), with or without a path stamp, part of the spray."""
+    """Return the group of leaf *number*: ``kind`` HASH or 0 (spray), with or without a path stamp, or a part."""
     return number << 8 | (0x80 if stamped else 0) | (0x40 if kind == HASH else 0) | part
 
 

@@ -75,7 +75,7 @@ def generation_of(wire_cookie: int) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def add_flow(flow: FlowRule, generation: int) -> bytes:
-    """Add *flow*, or replace the one with its table, priority and match."""
+    """Return the message that adds *flow*, or replaces the one with its table, priority and match."""
     instructions: list[Any] = []
     if flow.actions:
         actions = [_action(action) for action in flow.actions]
@@ -102,7 +102,7 @@ def add_flow(flow: FlowRule, generation: int) -> bytes:
 
 @lru_cache(maxsize=1 << 14)
 def delete_flow(flow: FlowRule) -> bytes:
-    """Delete exactly the entry with *flow*'s table, priority and match."""
+    """Return the message that deletes exactly the entry with *flow*'s table, priority and match."""
     return serialized(
         parser.OFPFlowMod(
             PROTOCOL,
@@ -117,7 +117,7 @@ def delete_flow(flow: FlowRule) -> bytes:
 
 
 def delete_generation(generation: int) -> bytes:
-    """Delete all entries, in all tables, whose cookie is of *generation*."""
+    """Return the message that deletes all entries, in all tables, whose cookie is of *generation*."""
     return serialized(
         parser.OFPFlowMod(
             PROTOCOL,
@@ -133,7 +133,7 @@ def delete_generation(generation: int) -> bytes:
 
 @lru_cache(maxsize=1 << 12)
 def set_group(group: Group) -> bytes:
-    """Make *group*, or replace the one with its id as a whole."""
+    """Return the message that makes *group*, or replaces the one with its id as a whole."""
     if group.method == "hash" and not group.fields:
         raise EncodingError(f"group {group.id}: method hash needs the fields to hash")
     if group.method != "hash" and group.fields:
@@ -159,7 +159,7 @@ def set_group(group: Group) -> bytes:
 
 
 def delete_group(group: int) -> bytes:
-    """Delete a group, and with it every flow entry that names it."""
+    """Return the message that deletes a group, and with it every flow entry that names it."""
     return serialized(
         parser.OFPGroupMod(
             PROTOCOL,
@@ -173,7 +173,7 @@ def delete_group(group: int) -> bytes:
 
 @lru_cache(maxsize=1 << 13)
 def add_meter(meter: Meter) -> bytes:
-    """Make a meter. A switch that has it already answers with an error."""
+    """Return the message that makes a meter; a switch that has it already answers with an error."""
     rate = METER_RATE_PPS if meter.most_pps is None else meter.most_pps
     return serialized(
         parser.OFPMeterMod(
@@ -187,12 +187,12 @@ def add_meter(meter: Meter) -> bytes:
 
 
 def delete_meter(meter: int) -> bytes:
-    """Delete a meter, and with it every flow entry that names it."""
+    """Return the message that deletes a meter, and with it every flow entry that names it."""
     return serialized(parser.OFPMeterMod(PROTOCOL, command=ofp.OFPMC_DELETE, flags=0, meter_id=meter))
 
 
 def packet_out(port: int, data: bytes) -> bytes:
-    """Send the frame *data* out of *port*."""
+    """Return the message that sends the frame *data* out of *port*."""
     length = _LENGTH.pack(len(_PACKET_OUT) + len(data))
     return b"".join((_BEFORE_LENGTH, length, _BEFORE_PORT, _PORT.pack(port), _AFTER_PORT, data))
 

@@ -82,7 +82,7 @@ class Reach(Protocol):
         """Limit just these ports."""
 
     def wait_ports(self, ports: Collection[PortRef], timeout_s: float) -> list[str]:
-        """Wait until ports have their limits; what is not so, in words."""
+        """Wait until ports have their limits; return what is not so then, in words."""
 
     def crash_agent(self, host: str) -> None:
         """Have a host's agent crash. Raise KeyError for a host without an agent."""

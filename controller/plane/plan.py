@@ -118,7 +118,7 @@ class Plan:
         return list(self._announcements.changes(synced, now))
 
     def recompute(self, now: float) -> Recomputed:
-        """Bring all wanted states up to date."""
+        """Bring all wanted states up to date; return what has changed."""
         self._due_at = None
         linked = self._discovery.wired_switches()
         wiring = Wiring(

@@ -145,7 +145,7 @@ class QueueService:
             self._watcher.post(self._bring_all)
 
     def wait_ports(self, ports: Collection[PortRef], timeout_s: float) -> list[str]:
-        """Wait until *ports* have what is wanted. In words, what is not so then; at once if that is final."""
+        """Wait until *ports* have what is wanted; return what is not so then, in words, at once if that is final."""
         deadline = time.monotonic() + timeout_s
         with self._changed:
             while True:
@@ -174,7 +174,7 @@ class QueueService:
         return f"port {port.port} is not in its database", True
 
     def wait(self, timeout_s: float) -> list[str]:
-        """Wait until all switches have the wanted queues. In words, what is not so then; at once if that is final."""
+        """Wait until all switches have the wanted queues; return what is not so then, at once if that is final."""
         deadline = time.monotonic() + timeout_s
         with self._changed:
             while True:

@@ -138,7 +138,7 @@ class ExperimentStore:
         modes: Sequence[Mapping[str, Any]],
         attempt: int | None = None,
     ) -> dict[str, Any]:
-        """Keep a finished run with its flows and mode events, all or nothing.
+        """Keep a finished run with its flows and mode events, all or nothing; return the run.
 
         attempt: of an experiment that was submitted: in which it was run; it may be reported twice, is kept once,
             and then has an ``again``.
@@ -180,7 +180,7 @@ class ExperimentStore:
     def finish(
         self, number: int, state: str, summary: Mapping[str, Any] | None = None, error: str = ""
     ) -> dict[str, Any]:
-        """End an experiment as finished, failed or cancelled. Raises NotFoundError, StateError."""
+        """End an experiment as finished, failed or cancelled; return it. Raises NotFoundError, StateError."""
         with Session(self._engine) as session, session.begin():
             experiment = _lock_running(session, number)
             if session.get(Job, number) is not None:

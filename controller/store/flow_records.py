@@ -65,7 +65,7 @@ def page_of_flows(
 
 
 def forget_flows(engine: Engine, before: float) -> int:
-    """Let go the records and mode events of experiments that ended before *before* (Unix seconds); how many records.
+    """Delete records and mode events of experiments that ended before *before* (Unix s); return how many records.
 
     The experiments, their runs with their measures and their summaries stay.
     """

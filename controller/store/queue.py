@@ -167,7 +167,7 @@ class ExperimentQueue:
             experiment.versions, experiment.machine = dict(versions), dict(machine)
 
     def cancel(self, number: int) -> list[Change]:
-        """Cancel what waits, and request that what runs stops. Raises NotFoundError, StateError."""
+        """Cancel what waits, have what runs stopped; return the changes. Raises NotFoundError, StateError."""
         with Session(self._engine) as session, session.begin():
             experiment, job = top(session, number)
             if experiment.state not in ("queued", *ACTIVE):
@@ -186,7 +186,7 @@ class ExperimentQueue:
             return changes
 
     def rerun(self, number: int) -> list[Change]:
-        """Queue again what has not finished; runs that were kept stay. Raises NotFoundError, StateError."""
+        """Queue again what has not finished; return the changes; kept runs stay. Raises NotFoundError, StateError."""
         with Session(self._engine) as session, session.begin():
             experiment, job = top(session, number)
             if experiment.state not in AGAIN:

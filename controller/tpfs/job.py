@@ -92,7 +92,7 @@ def _load() -> None:
 
 
 def answer(question: Question) -> object:
-    """Compute the types of the records; runs in the process."""
+    """Return the types of the records; runs in the process."""
     from controller.tpfs.types import flow_types
 
     records = np.fromfile(question.records, dtype=RECORD)

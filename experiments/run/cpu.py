@@ -41,7 +41,7 @@ def parse_pressure(text: str) -> float:
 
 
 def sample(pressure: Path | None = _MACHINE) -> CpuSample:
-    """Read the counters now. pressure: the file of those who wait; None, or one that is not there: `stalled_s` None."""
+    """Return the counters now. pressure: its file; None, or one that is missing: `stalled_s` is None."""
     idle, total = parse_stat(_STAT.read_text(), os.sched_getaffinity(0), os.sysconf("SC_CLK_TCK"))
     try:
         stalled = None if pressure is None else parse_pressure(pressure.read_text())

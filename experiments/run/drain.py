@@ -38,7 +38,7 @@ class Stillness:
         self.busiest = ""
 
     def note(self, reports: Reports, now: float) -> bool:
-        """Take in the reports asked for at *now*; whether the fabric is empty."""
+        """Take the reports asked for at *now*; return True if the fabric is empty."""
         arrived = {
             host: sum(int(entry["packets"]) for entry in entries if entry["side"] == "receiver")
             for host, entries in reports.items()

@@ -101,7 +101,7 @@ class ControllerPart(ProcessPart):
         self.await_answer()
 
     def launch(self) -> subprocess.Popen[Any]:
-        """Start its process, which will say anew where its API is."""
+        """Start its process, which will say anew where its API is, and return it."""
         self._endpoints.unlink(missing_ok=True)  # a controller that was killed leaves its own
         return super().launch()
 

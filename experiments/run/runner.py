@@ -52,7 +52,7 @@ class RunOptions:
 
 
 def run_experiment(spec: Spec, text: str, options: RunOptions) -> Result:
-    """Bring the fabric up, run everything, keep the results, take the fabric down.
+    """Bring the fabric up, run everything, keep and return the result, take the fabric down.
 
     text: the spec as its author wrote it.
 

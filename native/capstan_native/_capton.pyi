@@ -22,7 +22,7 @@ class CaptonPlain:
     def request(
         self, flow: int, source: int, destination: int, size: int, now_ns: int, asked_ns: int = ...
     ) -> list[tuple[int, int]]:
-        """Flows whose rate changes, with it. A new flow ages from *asked_ns* on, by default from now.
+        """Return flows whose rate changes, with it. A new flow ages from *asked_ns* on, by default from now.
 
         Raises ValueError for ends that cannot be.
         """
@@ -36,7 +36,7 @@ class CaptonScheduler(CaptonPlain):
     """The same decisions, repaired at each event instead of made anew. (A class of its own, not derived.)"""
 
     def standing(self, now_ns: int) -> list[tuple[int, int, int, int, int]]:
-        """Flow, source, destination, bytes left and rate, in order."""
+        """Return flow, source, destination, bytes left and rate, in order."""
     def usage(self) -> list[tuple[int, int]]:
-        """Capacity and what is granted of it, by link."""
+        """Return capacity and what is granted of it, by link."""
     def __contains__(self, flow: int) -> bool: ...

@@ -14,7 +14,7 @@ def kernels() -> list[str]:
 def encode_packets(
     code: int, packets: Sequence[bytes], r: int, seed: int, kernel: str | None = None
 ) -> list[bytes]:
-    """The r repairs of a unit of packets (1..65535 B each, of any lengths).
+    """Return the r repairs of a unit of packets (1..65535 B each, of any lengths).
 
     A packet's symbol is its length in 2 bytes (network byte order), the packet, and zeros up to the unit's longest.
     """
@@ -27,7 +27,7 @@ def decode_packets(
     seed: int,
     kernel: str | None = None,
 ) -> list[tuple[int, bytes]]:
-    """Index and packet of what the received symbols determine, ascending.
+    """Return index and packet of what the received symbols determine, ascending.
 
     `packets` has None where one has not come; `repairs` are received symbols by index 0..r-1, of one length.
 
@@ -69,4 +69,4 @@ def worth_trying(code: int, missing: int, repairs: int) -> bool:
     """Return True if decoding is likely to find anything with so many sources missing and repairs at hand."""
 
 def ldpc_rows(k: int, r: int, seed: int) -> list[list[int]]:
-    """The sources in each of the r rows of the LDPC-staircase parity check matrix, ascending."""
+    """Return the sources in each of the r rows of the LDPC-staircase parity check matrix, ascending."""

@@ -3,7 +3,7 @@
 from protocol.policy import CodeName, CodingPolicy, Weight
 
 def decode_probability(code: CodeName, k: int, r: int, blocking_probability: float) -> float:
-    """Probability that all k sources are there from the packets that are not blocked, for independent blocking."""
+    """Return the probability that unblocked packets give all k sources, for independent blocking."""
 
 def binomial(n: int, x: int, p: float) -> float:
     """P(X = x) for X ~ Binomial(n, p)."""

@@ -50,7 +50,7 @@ class HostCore:
     def handle_timer(self, now: float) -> None: ...
     def timer(self) -> float: ...
     def datagrams_to_send(self) -> list[tuple[str, int, int, int, bytes]]:
-        """Of each `host_agent.wire.Outgoing` its fields."""
+        """Return the fields of each `host_agent.wire.Outgoing`."""
 
     def packets_to_deliver(self) -> list[bytes]: ...
     def counters(self) -> dict[str, int]: ...
@@ -70,7 +70,7 @@ class HostCore:
         address) and the bytes left. *backlog*: what the socket of a flow holds; what it raises is raised."""
 
     def episodes(self, now: float) -> list[dict[str, Any]]:
-        """Of each `protocol.sent_again.Resent` its fields; each is given once."""
+        """Return the fields of each `protocol.sent_again.Resent`, each once."""
 
     def take_latencies(self) -> list[float]:
         """Return how long decisions took since the last call, in seconds."""
@@ -82,7 +82,7 @@ class HostCore:
         """Flow, payload in bytes, beginning and end of flows that have ended, the oldest *most*; each is given once."""
 
     def flow_report(self, forget: bool) -> list[dict[str, Any]]:
-        """Of each `protocol.control.FlowEntry` its fields."""
+        """Return the fields of each `protocol.control.FlowEntry`."""
 
     def active_flows(self, since: float, most: int) -> tuple[list[dict[str, Any]], int]: ...
 

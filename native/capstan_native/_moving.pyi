@@ -9,7 +9,7 @@ class DatagramReceiver:
 
     def __init__(self, datagram_bytes: int) -> None: ...
     def datagrams(self, fd: int) -> list[tuple[bytes, str, int, int]]:
-        """What waits at a socket, or the first of it: data, source address, source port, TOS. Raises OSError."""
+        """Return what waits at a socket, or the first of it: data, source address, port, TOS. Raises OSError."""
 
 class TunReader:
     """Reads from TUN devices with IFF_VNET_HDR. *seen*: the class `host_agent.inner_packet.InnerPacket`."""

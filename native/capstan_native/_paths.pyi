@@ -92,12 +92,12 @@ class CompiledPathPolicy(PathPolicy):
         """The path of a flow (`FlowRef.id`) from now on; what is no path stamp: none of its own."""
 
 def flow_entropy(flow: Flow, turn: int = 0) -> int:
-    """The EV that stands for a flow wherever no path can be named; each *turn* has its own."""
+    """Return the EV of a flow where no path can be named; each *turn* has its own."""
 
 def path_loads_of_others(
     loads: Sequence[tuple[dict[int, int], dict[str, dict[int, float]]]],
 ) -> list[tuple[dict[int, int], dict[str, dict[int, float]]]]:
-    """For each agent of a leaf what the others have together: short flows by stamp, delays by leaf and stamp.
+    """Return for each agent of a leaf what the others have: short flows by stamp, delays by leaf and stamp.
 
     Flows in sum, without paths that have none; of delays the longest.
     """

@@ -64,11 +64,14 @@ class Capstan(Connected):
         sweep: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]] | None = None,
         set: Mapping[str, Any] | None = None,
         kind: Literal["experiment", "simulation"] | None = None,
+        record: Mapping[str, float] | bool | None = None,
     ) -> Experiment:
         """Submit an experiment, in a lab or (kind: "simulation") packet by packet, and return it.
 
         preset: its name; or spec: plain data, or the path of a YAML file. The rest is what differs from it: sweep as
-        ``{"dotted.field": [values]}`` or a list of axes, set as ``{"dotted.field": value}``.
+        ``{"dotted.field": [values]}`` or a list of axes, set as ``{"dotted.field": value}``. record: in a lab, record
+        the packets of each scheme's first run for `Experiment.recording`: True, or the window, as ``{"from_ms": 400,
+        "for_ms": 50}``; from the first short flow on, and for a second, unless it says otherwise.
         """
         asked: dict[str, Any] = {
             "preset": preset,
@@ -78,6 +81,7 @@ class Capstan(Connected):
             "repeats": repeats,
         }
         asked |= {"seed": seed, "sweep": sweep, "set": set, "kind": kind}
+        asked["record"] = {} if record is True else None if record is False else record
         return self.experiment(self._connection.json("POST", "/experiments", body=_body(asked))["id"])
 
     def experiment(self, number: int) -> Experiment:

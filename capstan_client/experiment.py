@@ -99,8 +99,9 @@ class Experiment:
         return [{name: _value(text) for name, text in row.items()} for row in _rows(self._text("flows.csv"))]
 
     def recording(self, scheme: str, repeat: int = 1, from_ms: int = 0, for_ms: int = 1000) -> bytes:
-        """Return a window of a simulated run, packet by packet, as a file for the page's view Replay: of the run's
-        `repeat` (from 1 on) under `scheme`, from `from_ms` on for `for_ms` milliseconds."""
+        """Return a window of a run, packet by packet, as a file for the page's view Replay: of the run's `repeat` (from
+        1 on) under `scheme`; of a simulated run from `from_ms` on for `for_ms` milliseconds, of a run on switches the
+        window that was recorded (`record` of `Capstan.submit`)."""
         query = {"scheme": scheme, "repeat": repeat, "from_ms": from_ms, "for_ms": for_ms}
         return self._connection.ask("GET", f"{self._path}/recording", query=query).content
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
+
+from controller.api.answers_experiments import WindowView
 
 
 class WrongView(TypedDict):
@@ -130,7 +132,7 @@ class KeptView(TypedDict):
 
 
 class Claim(TypedDict):
-    """What a worker is to run: an experiment or a sweep's point."""
+    """What a worker is to run: an experiment or a sweep's point. ``record``: null: no packets."""
 
     experiment: int
     parent: int | None
@@ -139,6 +141,7 @@ class Claim(TypedDict):
     fabric: str
     simulated: bool
     kept: list[KeptView]
+    record: Annotated[dict[str, Any], WindowView] | None
 
 
 class ClaimView(TypedDict):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from capstan_client.errors import ControllerError
-from engine.lab_runs import LabRuns, Watcher
+from engine.lab_runs import LabRuns, Watcher, recorder_of
 from engine.submission import fabric_key
 from engine.submitted_record import SubmittedRecord
 from engine.worker import Attempt, Worker, machine_slot
@@ -64,7 +64,15 @@ class HeldLab:
         deployment.take(spec)
         watcher.has_lab(deployment.lab.lab_id, deployment.client.url, here=True)
         try:
-            Experiment(spec, deployment, steps, steps.plans[0], lambda document, runs: Path(), record).run()
+            Experiment(
+                spec,
+                deployment,
+                steps,
+                steps.plans[0],
+                lambda document, runs: Path(),
+                record,
+                recorder_of(claim),
+            ).run()
         finally:
             deployment.take(held)
             with suppress(ControllerError):  # the process that holds the lab asks next whether it answers

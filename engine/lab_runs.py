@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from engine.submitted_record import SubmittedRecord
+from experiments.run.capture import LabRecorder
 from experiments.run.deployment import Deployment
 from experiments.run.experiment import Experiment
 from experiments.run.progress import RunProgress, Steps
@@ -40,6 +41,12 @@ class Labs(Protocol):
         """End the labs that are the worker's own."""
 
 
+def recorder_of(claim: Mapping[str, Any]) -> LabRecorder | None:
+    """Return what records the packets of a claimed experiment; None: it was not asked for."""
+    window = claim["record"]
+    return None if window is None else LabRecorder(window["from_ms"], window["for_ms"])
+
+
 class LabRuns:
     """A lab of its own, while there is one."""
 
@@ -60,7 +67,15 @@ class LabRuns:
             self._deployment.start()
             self.fabric = claim["fabric"]
         watcher.has_lab(self._deployment.lab.lab_id, self._deployment.client.url)
-        Experiment(spec, self._deployment, steps, steps.plans[0], lambda document, runs: Path(), record).run()
+        Experiment(
+            spec,
+            self._deployment,
+            steps,
+            steps.plans[0],
+            lambda document, runs: Path(),
+            record,
+            recorder_of(claim),
+        ).run()
 
     def take_down(self) -> None:
         """End the lab, if there is one."""

@@ -1,4 +1,7 @@
-"""A window of a simulated experiment, packet by packet: `python -m engine.recordings` makes it as its input asks."""
+"""A window of a run, packet by packet: kept of a run on switches, made anew of a simulated one.
+
+`python -m engine.recordings` makes the latter as its input asks.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,41 @@ MOST_RUN_S: Final = 20.0
 """Of one core, as estimated before: larger runs are recorded by the command."""
 GZIP: Final = b"\x1f\x8b"
 """What recordings begin with; anything else is why there is none."""
+_OF_SWEEP: Final = "experiment {} is a sweep: ask for a recording of one of its points"
 _NO_SPEC: Final = (ValueError, TypeError, LookupError, AttributeError, AssertionError, ArithmeticError)
 """What reading a spec raises that nothing has checked: one that was kept as it came."""
 
 
+def kept_run(experiment: Mapping[str, Any], scheme: str, repeat: int) -> int | str:
+    """Return the number of the run on switches that has a recording, or why there is none, for people.
+
+    experiment: with its runs. scheme: a label. repeat: from 1 on.
+    """
+    number, runs = experiment["id"], experiment["runs"]
+    if experiment["kind"] == "sweep":
+        return _OF_SWEEP.format(number)
+    recorded = [run for run in runs if run["recording"] is not None]
+    for run in recorded:
+        if (run["label"], run["repeat"]) == (scheme, repeat - 1):
+            return int(run["id"])
+    if recorded:
+        has = ", ".join(f"{run['repeat'] + 1} of {run['label']}" for run in recorded)
+        return f"experiment {number} has no recording of run {repeat} of {scheme}: it has those of run {has}"
+    if experiment["record"] is None:
+        return (
+            f"experiment {number} ran in a lab, and its packets were not recorded: begin it again with "
+            "'Record packets' (the API's record, ./capstan submit --record)"
+        )
+    if experiment["state"] == "finished":
+        return f"nothing was recorded of experiment {number}: the notes of its result say why"
+    return f"experiment {number} is {experiment['state']}, and no run of it was recorded yet"
+
+
 def problem(experiment: Mapping[str, Any]) -> str:
-    """Return why no run of an experiment can be recorded; empty: it can be."""
+    """Return why no run of a simulated experiment can be recorded; empty: it can be."""
     number, versions = experiment["id"], experiment["versions"] or {}
     if experiment["kind"] == "sweep":
-        return f"experiment {number} is a sweep: ask for a recording of one of its points"
-    if not experiment["simulated"]:
-        return f"experiment {number} ran in a lab, where packets are not recorded: submit it as a simulation"
+        return _OF_SWEEP.format(number)
     if experiment["state"] != "finished":
         return f"experiment {number} is {experiment['state']}: its runs can be recorded when it has finished"
     if versions.get("capstan", VERSION) != VERSION:

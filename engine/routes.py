@@ -25,6 +25,7 @@ from engine.evidence import evidence
 from engine.progress import ProgressView
 from engine.submission import (
     MOST_BYTES,
+    MOST_WINDOW_MS,
     CheckBody,
     Submission,
     SubmissionBody,
@@ -40,7 +41,6 @@ from experiments.spec.schema import schema
 ONE: Final = "/experiments/<number:experiment>"
 PART: Final = Query("part", "Which combination of the other axes' values, from 1 on.", 1, default=1)
 RECORDING: Final = "application/gzip"
-MOST_WINDOW_MS: Final = 600_000
 YAML: Final = ("application/yaml", "text/yaml", "application/x-yaml")
 
 
@@ -192,26 +192,38 @@ class EngineRoutes:
     @get(
         ONE + "/recording",
         Description(
-            "A window of a simulated run, packet by packet, made again from spec and seed: docs/packet-traces.md.",
+            "A window of a run, packet by packet (docs/packet-traces.md): of a simulated run made again from spec and "
+            "seed, of a run on switches as it was recorded.",
             bytes,
             query=(
                 Text("scheme", "Label of the run's scheme.", required=True),
                 Query("repeat", "Of the run.", 1, default=1),
-                Query("from_ms", "Begin of the window, in ms of the run.", default=0),
-                Query("for_ms", "Length of the window, in ms.", 1, MOST_WINDOW_MS, default=1000),
+                Query(
+                    "from_ms", "Begin of the window, in ms of the run; of a simulated run only.", default=0
+                ),
+                Query(
+                    "for_ms",
+                    "Its length, in ms; of a simulated run only.",
+                    1,
+                    MOST_WINDOW_MS,
+                    default=1000,
+                ),
             ),
             problems=(404, 409, 429, 503),
             media=RECORDING,
         ),
     )
     def recording(self, experiment: int) -> Response:
+        scheme, repeat = text("scheme"), number("repeat", 1, 1) or 1
         asked = {
-            "scheme": text("scheme"),
-            "repeat": number("repeat", 1, 1),
+            "scheme": scheme,
+            "repeat": repeat,
             "from_ms": number("from_ms", 0),
             "for_ms": number("for_ms", 1000, 1, MOST_WINDOW_MS),
         }
-        head = self._head(experiment)
+        head = self._store.experiment(experiment)
+        if not head["simulated"]:
+            return self._kept_recording(head, scheme, repeat)
         if why := recordings.problem(head):
             raise ProblemError(409, why)
         self._checks.take(time.monotonic())
@@ -219,6 +231,15 @@ class EngineRoutes:
         recorded = printed("a recording", "made", ("engine.recordings",), request_lines)
         if not recorded.startswith(recordings.GZIP):
             raise ProblemError(409, recorded.decode())
+        return Response(recorded, mimetype=RECORDING)
+
+    def _kept_recording(self, head: dict[str, Any], scheme: str, repeat: int) -> Response:
+        found = recordings.kept_run(head, scheme, repeat)
+        if isinstance(found, str):
+            raise ProblemError(409, found)
+        recorded = self._store.recording(found)
+        if recorded is None:
+            raise ProblemError(409, f"the recording of run {found} has just been deleted, as old records are")
         return Response(recorded, mimetype=RECORDING)
 
     @post(

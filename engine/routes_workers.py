@@ -81,6 +81,7 @@ class WorkerRoutes:
                 "fabric": claimed.fabric,
                 "simulated": claimed.simulated,
                 "kept": kept,
+                "record": None if claimed.record is None else dict(claimed.record),
             }
         }
 

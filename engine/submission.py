@@ -6,12 +6,14 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Final, Literal
 
 import yaml
+from msgspec import Meta
 
 from capstan_client.errors import CapstanError
+from controller.api.bodies import MOST_RUN_MS
 from controller.api.describing import Published
 from controller.schemes.loader import lab_scheme_names, scheme_names
 from controller.schemes.overrides import overrides_problem
@@ -42,9 +44,22 @@ MOST_GRID_BYTES: Final = 4 << 20
 """Of a spec's text, once for each point of its sweep: each is kept with its own."""
 MOST_GRID_VALUES: Final = 500_000
 """Of a spec's values, once for each point."""
+MOST_WINDOW_MS: Final = 600_000
+WINDOW_MS: Final = 1000.0
+"""Of a recording, unless another is asked for."""
+MOST_RECORDED: Final = 32
+"""Recordings of one submission, each of some 3 MB at most."""
 DEEPEST_FIELD: Final = 32
 """Names in a dotted path."""
 _ONE_OF: Final = ("spec", "text", "preset")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBody:
+    """Which window of a run is recorded packet by packet. from_ms: null: from the first short flow on."""
+
+    from_ms: Annotated[float, Meta(ge=0, le=MOST_RUN_MS)] | None = None
+    for_ms: Annotated[float, Meta(ge=1, le=MOST_WINDOW_MS)] = WINDOW_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +68,7 @@ class CheckBody:
 
     kind: run in a lab (`experiment`), or packet by packet (`simulation`). sweep: instead of the spec's: a list of axes
     as in a spec, or `{"dotted.field": [values]}`. schemes: names instead of the spec's. set: values of dotted fields.
+    record: in a lab: record a window of each scheme's first run packet by packet; null: none.
     """
 
     spec: dict[str, Any] | None = None
@@ -65,6 +81,7 @@ class CheckBody:
     schemes: list[str] | None = None
     sweep: Any = None
     set: dict[str, Any] = field(default_factory=dict)
+    record: RecordBody | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +136,8 @@ def read_submission(request: SubmissionBody) -> Submission:
         placed = request.text is not None and not changed
         raise SubmissionError([_wrong(problem, where, placed) for problem in problems])
     simulated = request.kind == "simulation"
+    if simulated and request.record is not None:
+        raise SubmissionError([Wrong("record", _NOT_SIMULATED)])
     every = scheme_names() if simulated else lab_scheme_names()
     submission = _submission(with_all_schemes(spec_from_dict(source.data), every), text, simulated)
     if submission.job.runs > MOST_RUNS:
@@ -129,7 +148,28 @@ def read_submission(request: SubmissionBody) -> Submission:
     problem = no_lab(submission.spec)
     if problem is not None:
         raise SubmissionError([Wrong(where, f"{problem} (kind: simulation)")])
-    return submission
+    return submission if request.record is None else _recorded(submission, request.record)
+
+
+def _recorded(submission: Submission, window: RecordBody) -> Submission:
+    """Return a submission whose first runs are recorded. Raises SubmissionError for too many of them."""
+    points, schemes = max(1, len(submission.points)), len(submission.spec.schemes)
+    if points * schemes > MOST_RECORDED:
+        raise SubmissionError(
+            [
+                Wrong(
+                    "record",
+                    f"is for {MOST_RECORDED} runs at most, one of each scheme at each point, and these are "
+                    f"{points * schemes}: take fewer points or schemes, or record none",
+                )
+            ]
+        )
+    record = asdict(window)
+    return replace(
+        submission,
+        job=replace(submission.job, record=record),
+        points=tuple(replace(point, record=record) for point in submission.points),
+    )
 
 
 def _need_simulated(spec: Spec, where: str) -> None:
@@ -270,6 +310,12 @@ def _need_small(source: Source, text: str, where: str) -> None:
         raise SubmissionError(
             [Wrong(where, f"is too large for a sweep of {grid_points} points: leave points or text out")]
         )
+
+
+_NOT_SIMULATED: Final = (
+    "is for runs in a lab: leave it out; a simulation that is over is simulated again when its packets are "
+    "asked for"
+)
 
 
 def _files(data: Any) -> list[Problem]:

@@ -44,6 +44,25 @@ from plain.text_file import read_text
 @click.option(
     "--scheme", "schemes", multiple=True, help="Scheme's name, in place of the spec's schemes; repeatable."
 )
+@click.option(
+    "--record",
+    is_flag=True,
+    help="In a lab: record each scheme's first run packet by packet, to play again on the page; takes processor time.",
+)
+@click.option(
+    "--record-from",
+    type=click.FloatRange(0),
+    metavar="MS",
+    help="Begin of what --record records, in ms of the run.  [default: the first short flow]",
+)
+@click.option(
+    "--record-for",
+    type=click.FloatRange(1),
+    default=1000.0,
+    show_default=True,
+    metavar="MS",
+    help="Length of what --record records, in ms.",
+)
 @json_option
 def submit_command(
     spec: str | None,
@@ -52,6 +71,9 @@ def submit_command(
     api: str,
     token_file: Path | None,
     authority: Path | None,
+    record: bool,
+    record_from: float | None,
+    record_for: float,
     json_file: str | None,
     **changes: Any,
 ) -> None:
@@ -70,6 +92,11 @@ def submit_command(
         return
     assert spec is not None
     changes["schemes"] = changes["schemes"] or None
+    if record and simulation:
+        raise click.UsageError(
+            "--record is for runs in a lab: a simulation is simulated again for its packets"
+        )
+    changes["record"] = {"from_ms": record_from, "for_ms": record_for} if record else None
     is_file = "/" in spec or spec.endswith((".yaml", ".yml"))
     what: dict[str, Any] = {"spec": Path(spec)} if is_file else {"preset": spec}
     with Capstan(api, token, authority=authority) as controller:

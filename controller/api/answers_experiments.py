@@ -9,6 +9,24 @@ from controller.schemes.scheme import Mode
 from controller.store.models import Experiment, FlowRecord, Run
 
 State = Literal["queued", "running", "cancelling", "finished", "failed", "cancelled", "interrupted"]
+
+
+class WindowView(TypedDict):
+    """The window of each scheme's first run that is recorded; ``from_ms``: null: from the first short flow on."""
+
+    from_ms: float | None
+    for_ms: float
+
+
+class RecordingView(TypedDict):
+    """What was recorded of a run on switches, in ms of the run; ``cut``: it ends where the recording was full."""
+
+    from_ms: float
+    for_ms: float
+    hops: int
+    cut: bool
+
+
 _OF_JOB: Final[dict[str, Any]] = {
     "state": State,
     "kind": Literal["experiment", "sweep", "point", "recorded"],
@@ -20,11 +38,13 @@ _OF_JOB: Final[dict[str, Any]] = {
     "points": int,
     "started_at": float | None,
     "attempt": int,
+    "record": Annotated[dict[str, Any], WindowView] | None,
 }
 ExperimentObject = Annotated[dict[str, Any], With(Experiment, _OF_JOB)]
-RunObject = Annotated[dict[str, Any], Run]
+_OF_RUN: Final[dict[str, Any]] = {"recording": RecordingView | None}
+RunObject = Annotated[dict[str, Any], With(Run, _OF_RUN)]
 FlowObject = Annotated[dict[str, Any], FlowRecord]
-AddedRun = Annotated[dict[str, Any], With(Run, {"mode_events": int})]
+AddedRun = Annotated[dict[str, Any], With(Run, {**_OF_RUN, "mode_events": int})]
 
 
 class ChildView(TypedDict):

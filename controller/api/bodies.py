@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 from collections.abc import Collection, Iterable
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar
 
 from flask import request
+from msgspec import Meta
 
 from controller.api.describing import LARGEST, MOST, SCHEMA, UNIT
 from controller.api.problems import ProblemError
@@ -19,6 +21,11 @@ from plain.reading import PlainError, build, did_you_mean
 T = TypeVar("T")
 MOST_EXACT: Final = (1 << 53) - 1
 """The largest whole number that every reader of JSON takes for itself (RFC 8259, section 6)."""
+MOST_RUN_MS: Final = 1e9
+MOST_RECORDING: Final = 24 << 20
+"""Characters of base64: several times those of a full recording (200,000 hops, some 3 MB)."""
+_GZIP: Final = b"\x1f\x8b\x08"
+_GZIP_IN_BASE64: Final = "^H4sI([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 DEEPEST: Final = 64
 """Levels of objects and lists in a body."""
 
@@ -155,9 +162,33 @@ class ModeBody:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordingBody:
+    """A window of the run, packet by packet (docs/packet-traces.md), in ms of the run. ``file``: gzip, in base64;
+    ``cut``: it ends where the recording was full."""
+
+    from_ms: Annotated[float, Meta(ge=0, le=MOST_RUN_MS)]
+    for_ms: Annotated[float, Meta(ge=0, le=MOST_RUN_MS)]
+    hops: Annotated[int, Meta(ge=0, le=MOST_EXACT)]
+    cut: bool
+    file: str = field(metadata={SCHEMA: {"pattern": _GZIP_IN_BASE64, "maxLength": MOST_RECORDING}})
+
+    def content(self) -> bytes:
+        """Return the file. Raises PlainError where it is none, or too long."""
+        if len(self.file) > MOST_RECORDING:
+            raise PlainError("body.recording.file", f"has more than {MOST_RECORDING >> 20} MiB of base64")
+        try:
+            content = base64.b64decode(self.file, validate=True)
+        except ValueError:
+            content = b""
+        if not content.startswith(_GZIP):
+            raise PlainError("body.recording.file", "is not gzip in base64: give a packet trace")
+        return content
+
+
+@dataclass(frozen=True, slots=True)
 class RunBody:
     """``modes``: where another controller had the fabric; null: ours, which knows them. ``attempt``: of an experiment
-    that was submitted."""
+    that was submitted. ``recording``: of a run on switches."""
 
     scheme: str
     repeat: int
@@ -171,6 +202,7 @@ class RunBody:
     flows: list[FlowBody] = field(default_factory=list)
     modes: list[ModeBody] | None = None
     attempt: int | None = None
+    recording: RecordingBody | None = None
 
 
 @dataclass(frozen=True, slots=True)

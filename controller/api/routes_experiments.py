@@ -14,7 +14,16 @@ from flask import Response
 
 from controller.api import answers_experiments
 from controller.api.access import Rate
-from controller.api.bodies import EndBody, ExperimentBody, RunBody, body, number, optional_text, text
+from controller.api.bodies import (
+    EndBody,
+    ExperimentBody,
+    RecordingBody,
+    RunBody,
+    body,
+    number,
+    optional_text,
+    text,
+)
 from controller.api.comparing import compare
 from controller.api.describing import RESULTS_BYTES, Description, Query, Text
 from controller.api.problems import ProblemError
@@ -22,6 +31,7 @@ from controller.api.routing import get, patch, post
 from controller.lifecycle import RunningController
 from controller.live.event_log import ExperimentCreated, ExperimentEnded, RunAdded
 from controller.store.experiments import ExperimentStore, flow_columns
+from plain.reading import PlainError
 
 ONE: Final = "/<number:experiment>"
 STATES: Final[tuple[str, ...]] = get_args(answers_experiments.State)
@@ -163,7 +173,9 @@ class ExperimentRoutes:
             or self._running.events.began_at() <= wanted.started_at,
         }
         flows = [dataclasses.asdict(flow) for flow in wanted.flows]
-        added = self._store.add_run(experiment, run, flows, modes, wanted.attempt)
+        added = self._store.add_run(
+            experiment, run, flows, modes, wanted.attempt, _recording(wanted.recording)
+        )
         if added.pop("again", False):
             return added, 201  # its answer was lost on the way: all know of it
         of = self._store.experiment(experiment, runs=False)
@@ -258,6 +270,16 @@ class ExperimentRoutes:
     )
     def modes(self, experiment: int) -> answers_experiments.KeptModes:
         return {"modes": self._store.modes(experiment, number("run", None))}
+
+
+def _recording(wanted: RecordingBody | None) -> dict[str, Any] | None:
+    """Return a recording as it is kept. Raises ProblemError for a file that is none."""
+    if wanted is None:
+        return None
+    try:
+        return dataclasses.asdict(wanted) | {"file": wanted.content()}
+    except PlainError as error:
+        raise ProblemError(422, str(error), error.where) from None
 
 
 def _drain(buffer: io.StringIO) -> str:

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from capstan_client.errors import CapstanError
 from controller.store.flow_records import BATCH, insert_flows, page_of_flows
-from controller.store.models import Base, Experiment, FlowRecord, Job, ModeEvent, Run
+from controller.store.models import Base, Experiment, FlowRecord, Job, ModeEvent, Recording, Run
 
 COMPARED: Final = ("schemes", "cpu_limited", "disturbed", "baseline")
 """Parts of a summary that lists show."""
@@ -26,7 +26,10 @@ _RECORDED: Final[dict[str, Any]] = {
     "points": 0,
     "started_at": None,
     "attempt": 0,
+    "record": None,
 }
+WINDOW: Final = ("from_ms", "for_ms", "hops", "cut")
+"""What a run shows of its recording."""
 OF_JOB: Final = tuple(_RECORDED)
 """What an experiment shows of its place in the queue."""
 
@@ -76,7 +79,8 @@ class ExperimentStore:
             experiment = _get(session, number)
             data = _with_job(experiment, session.get(Job, number))
             if runs:
-                data["runs"] = [_plain(run) for run in experiment.runs]
+                windows = _windows(session, number)
+                data["runs"] = [{**_plain(run), "recording": windows.get(run.id)} for run in experiment.runs]
             return data
 
     def experiments(
@@ -137,8 +141,9 @@ class ExperimentStore:
         flows: Sequence[Mapping[str, Any]],
         modes: Sequence[Mapping[str, Any]],
         attempt: int | None = None,
+        recording: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Keep a finished run with its flows and mode events, all or nothing; return the run.
+        """Keep a finished run with its flows, mode events and recording (a row of `Recording`), or nothing; return the run.
 
         attempt: of an experiment that was submitted: in which it was run; it may be reported twice, is kept once,
             and then has an ``again``.
@@ -147,6 +152,10 @@ class ExperimentStore:
             NotFoundError, StateError: the experiment is not running, has this label and repeat already from another
                 time, or is at another attempt.
         """
+        more = {
+            "mode_events": len(modes),
+            "recording": None if recording is None else {name: recording[name] for name in WINDOW},
+        }
         try:
             with Session(self._engine) as session, session.begin():
                 _lock_running(session, experiment_id, ("running", "cancelling"))
@@ -161,11 +170,13 @@ class ExperimentStore:
                 insert_flows(session.connection(), row.id, flows)
                 if modes:
                     session.execute(insert(ModeEvent), [{**mode, "run_id": row.id} for mode in modes])
-                return {**_plain(row), "mode_events": len(modes)}
+                if recording is not None:
+                    session.execute(insert(Recording), [{**recording, "run_id": row.id}])
+                return {**_plain(row), **more}
         except IntegrityError:
             again = None if attempt is None else self._kept(experiment_id, run)
             if again is not None:  # its answer was lost on the way
-                return {**again, "mode_events": len(modes), "again": True}
+                return {**again, **more, "again": True}
             raise StateError(
                 f"experiment {experiment_id} has repeat {run['repeat']} of {run['label']!r} already"
             ) from None
@@ -204,6 +215,11 @@ class ExperimentStore:
         while page := self.flows(number, run, after, BATCH):
             yield from page
             after = page[-1]["id"]
+
+    def recording(self, run: int) -> bytes | None:
+        """Return the file of a run's recording; None: it has none."""
+        with Session(self._engine) as session:
+            return session.scalar(select(Recording.file).where(Recording.run_id == run))
 
     def modes(self, number: int, run: int | None) -> list[dict[str, Any]]:
         """Return the mode events of an experiment or of one run, in order. Raises NotFoundError."""
@@ -249,6 +265,14 @@ def _lock_running(session: Session, number: int, states: Sequence[str] = ("runni
     if not locked:
         raise StateError(f"experiment {number} is {experiment.state}, not running")
     return experiment
+
+
+def _windows(session: Session, number: int) -> dict[int, dict[str, Any]]:
+    """Return what is shown of the recordings of an experiment's runs, by run."""
+    shown = [getattr(Recording, name) for name in WINDOW]
+    query = select(Recording.run_id, *shown).join(Run, Run.id == Recording.run_id)
+    rows = session.execute(query.where(Run.experiment_id == number))
+    return {run: dict(zip(WINDOW, values, strict=True)) for run, *values in rows}
 
 
 def _run_ids(session: Session, number: int, run: int | None) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, delete, func, select
 
-from controller.store.models import Experiment, FlowRecord, ModeEvent, Run
+from controller.store.models import Experiment, FlowRecord, ModeEvent, Recording, Run
 
 BATCH: Final = 1000
 _TABLE: Final = FlowRecord.__table__
@@ -65,9 +65,9 @@ def page_of_flows(
 
 
 def forget_flows(engine: Engine, before: float) -> int:
-    """Delete records and mode events of experiments that ended before *before* (Unix s); return how many records.
+    """Delete records, mode events and recordings of experiments that ended before *before*; return how many records.
 
-    The experiments, their runs with their measures and their summaries stay.
+    before: Unix seconds. The experiments, their runs with their measures and their summaries stay.
     """
     with engine.connect() as connection:
         old = select(Experiment.id).where(Experiment.finished_at < before, Experiment.state != "running")
@@ -84,4 +84,5 @@ def forget_flows(engine: Engine, before: float) -> int:
                 break
         with writing.begin() as connection:
             connection.execute(delete(ModeEvent).where(ModeEvent.run_id == run))
+            connection.execute(delete(Recording).where(Recording.run_id == run))
     return gone

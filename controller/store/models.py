@@ -7,7 +7,7 @@ from typing import Any, Final
 from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, UniqueConstraint, false, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
-NEWEST: Final = "0006"
+NEWEST: Final = "0007"
 """The migration that leads to these tables; an empty database gets them without any."""
 WHOLE: Final = BigInteger().with_variant(Integer(), "sqlite")
 """64 bits everywhere: SQLite's INTEGER has them, PostgreSQL's has 32, fewer than seeds and byte counts need."""
@@ -72,6 +72,22 @@ class Run(Base):
     mode_events_complete: Mapped[bool]
 
 
+class Recording(Base):
+    """A window of a run on switches, packet by packet; ``file`` as docs/packet-traces.md describes it.
+
+    from_ms, for_ms: the window, in ms of the run; cut: it ends where the recording was full.
+    """
+
+    __tablename__ = "recordings"
+
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True, autoincrement=False)
+    from_ms: Mapped[float]
+    for_ms: Mapped[float]
+    hops: Mapped[int]
+    cut: Mapped[bool]
+    file: Mapped[bytes]
+
+
 class FlowRecord(Base):
     """One flow of a run. Field meanings: docs/api.md."""
 
@@ -132,7 +148,8 @@ class Job(Base):
 
     kind: ``experiment``, ``sweep`` or ``point`` (of the sweep ``parent``, ``point`` in its grid from 0, at which its
     axes show ``at``). text: the spec as it was submitted. runs, estimated_s: all that are to be done, and how long
-    that may take. fabric: equal for points that one lab can serve. attempt: how often it was begun.
+    that may take. fabric: equal for points that one lab can serve. attempt: how often it was begun. record: the window
+    in which the first run of each scheme is recorded packet by packet, ``from_ms`` and ``for_ms``; None: none is.
     """
 
     __tablename__ = "jobs"
@@ -154,6 +171,7 @@ class Job(Base):
     started_at: Mapped[float | None]
     attempt: Mapped[int]
     worker: Mapped[str]
+    record: Mapped[dict[str, Any] | None] = mapped_column(default=None)
 
 
 class FinishedFlowBatch(Base):

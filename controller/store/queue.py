@@ -48,7 +48,7 @@ _OF_EXPERIMENT: Final = ("name", "seed", "spec", "simulated")
 class NewJob:
     """One experiment to queue. runs: number of them; estimated_s: seconds that they may take; see `Job`.
 
-    simulated: packet by packet, by a worker that has no lab.
+    simulated: packet by packet, by a worker that has no lab. record: the window that is recorded, as `Job` has it.
     """
 
     name: str
@@ -62,11 +62,15 @@ class NewJob:
     at: tuple[Any, ...] | None = None
     words: str = ""
     simulated: bool = False
+    record: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What a worker is to run. kept: (label, repeat, number) of runs that are there already."""
+    """What a worker is to run. kept: (label, repeat, number) of runs that are there already.
+
+    record: the window that is recorded, as `Job` has it.
+    """
 
     experiment: int
     parent: int | None
@@ -75,6 +79,7 @@ class Claimed:
     fabric: str
     kept: tuple[tuple[str, int, int], ...] = ()
     simulated: bool = False
+    record: Mapping[str, Any] | None = None
 
 
 class ExperimentQueue:
@@ -301,4 +306,5 @@ def _claimed(session: Session, experiment: Experiment, job: Job) -> Claimed:
         job.fabric,
         tuple((label, repeat, run) for label, repeat, run in kept),
         experiment.simulated,
+        job.record,
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import asdict
 from typing import Any, Final
 
 from experiments.results.document import Run
+from experiments.results.packet_trace import PacketTrace, trace_bytes
 from experiments.spec.spec import SchemeChoice
 
 _IN_CSV_ONLY: Final = ("copy_packets", "application", "port", "counted")
@@ -52,4 +54,19 @@ def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
             "copy_packets": {str(flow.id): flow.copy_packets for flow in run.flows if flow.copy_packets},
         },
         "flows": flows,
+    }
+
+
+def recording_body(trace: PacketTrace | None) -> dict[str, Any]:
+    """Return what the API takes of a run's recording beside the run; nothing where there is none."""
+    if trace is None:
+        return {}
+    return {
+        "recording": {
+            "from_ms": trace.begin_ps / 1e9,
+            "for_ms": trace.length_ps / 1e9,
+            "hops": len(trace.hops["packet"]),
+            "cut": trace.cut,
+            "file": b64encode(trace_bytes(trace)).decode(),
+        }
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
@@ -24,6 +25,8 @@ _SLOTS: Final = 2 * MOST_HOPS
 """Of all rings together, 77 MB: nodes do not see equally many packets."""
 _POLL_S: Final = 0.05
 _STILL_S: Final = 1.0
+_LEAD_MS: Final = 20.0
+"""Before the first short flow: starting the rings of all nodes takes some of it."""
 
 
 class CaptureError(CapstanError, RuntimeError):
@@ -45,33 +48,53 @@ class RecordedRun:
 class LabRecorder:
     """Records the window of a run from `from_ms` on, for `for_ms` milliseconds, MOST_HOPS hops at most.
 
-    trace: of the last run that was recorded; a run that is done anew is recorded anew. problem: why there is none.
+    from_ms: None: from the plan's first short flow on. trace: of the last run that was recorded; a run that is done
+    anew is recorded anew. problem: why there is none.
     """
 
-    from_ms: float
+    from_ms: float | None
     for_ms: float
     trace: PacketTrace | None = field(default=None, init=False)
     problem: CaptureError | None = field(default=None, init=False)
+    _captures: dict[str, int] = field(default_factory=dict, init=False)
+    _problems: dict[str, CaptureError] = field(default_factory=dict, init=False)
+    _begin_ms: float = field(default=0.0, init=False)
 
-    def of(self, lab: Lab) -> Capture:
-        """Return the capture of a run on this lab. Raises CaptureError."""
-        return Capture(lab, self.from_ms / 1e3, self.for_ms / 1e3)
+    def of(self, lab: Lab, plan: Plan) -> Capture:
+        """Return the capture of a run of this plan on this lab. Raises CaptureError."""
+        self._begin_ms = first_short_ms(plan) if self.from_ms is None else self.from_ms
+        return Capture(lab, self._begin_ms / 1e3, self.for_ms / 1e3)
 
-    def read(self, capture: Capture) -> Taken | None:
-        """Return what was captured of a run that is over, once its last packets have come.
+    def notices(self) -> list[str]:
+        """Return what people must know of the runs that were recorded, and of those that could not be."""
+        notices = [
+            f"run 1 of {label} was not recorded packet by packet: {problem}"
+            for label, problem in self._problems.items()
+        ]
+        if self._captures:
+            notices.append(
+                f"run 1 of {', '.join(self._captures)} was recorded packet by packet from {self._begin_ms:g} ms on for "
+                f"{self.for_ms:g} ms ({sum(self._captures.values())} captures), which took processor time"
+            )
+        return notices
+
+    def read(self, capture: Capture, label: str) -> Taken | None:
+        """Return what was captured of a run of `label` that is over, once its last packets have come.
 
         None where nothing was: `problem` says why.
         """
         self.trace = self.problem = None
+        self._captures.pop(label, None)
+        self._problems.pop(label, None)
         capture.settle()
         try:
             return capture.taken()
         except CaptureError as error:
-            self.problem = error
+            self._have_problem(label, error)
             return None
 
-    def take(self, taken: Taken, lab: Lab, recorded: RecordedRun) -> None:
-        """Make the recording of a run that is over, and put what people must know of it among the lab's notices."""
+    def take(self, taken: Taken, recorded: RecordedRun) -> None:
+        """Make the recording of a run that is over."""
         run = CapturedRun(
             spec=recorded.spec.name,
             scheme=recorded.scheme,
@@ -79,7 +102,7 @@ class LabRecorder:
             plan=recorded.plan,
             hosts=recorded.spec.fabric.hosts(),
             links=taken.links,
-            begin_ps=round(self.from_ms * 10**9),
+            begin_ps=round(self._begin_ms * 10**9),
             begin_ns=taken.begin_ns,
             end_ns=taken.end_ns,
             monotonic_ns=taken.monotonic_ns,
@@ -88,15 +111,23 @@ class LabRecorder:
         )
         self.trace = captured_trace(taken.frames, run, cut=taken.cut)
         if self.trace is None:
-            self.problem = CaptureError(
-                f"no packet was under way from {self.from_ms:g} ms on for {self.for_ms:g} ms",
+            nothing = CaptureError(
+                f"no packet was under way from {self._begin_ms:g} ms on for {self.for_ms:g} ms",
                 remedy="record another window",
             )
-        notice = (
-            f"run {recorded.repeat + 1} of {recorded.scheme} was recorded packet by packet from {self.from_ms:g} ms "
-            f"on for {self.for_ms:g} ms ({len(taken.frames)} captures), which took processor time"
-        )
-        lab.notices = [*(text for text in lab.notices if "was recorded packet by packet" not in text), notice]
+            self._have_problem(recorded.scheme, nothing)
+            return
+        self._captures[recorded.scheme] = len(taken.frames)
+
+    def _have_problem(self, label: str, problem: CaptureError) -> None:
+        self.problem = self._problems[label] = problem
+
+
+def first_short_ms(plan: Plan) -> float:
+    """Return from when on a plan's run has something to show, ms: its first short flow, else its first flow."""
+    starts_s = [flow.start_s for flow in plan.flows if flow.traffic_class == "short"]
+    first_s = min(starts_s or [flow.start_s for flow in plan.flows])
+    return max(0.0, math.floor(first_s * 1e3) - _LEAD_MS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +171,7 @@ class Capture:
             self.close()
             raise CaptureError(
                 f"packets of the lab cannot be captured: {error.strerror}",
-                remedy="it takes CAP_NET_RAW and some 80 MB; leave out --trace",
+                remedy="it takes CAP_NET_RAW and some 80 MB: run it without recording packets",
             ) from None
         self._monotonic_ns = time.time_ns() - time.monotonic_ns()
 

@@ -16,7 +16,7 @@ from capstan_client.errors import ControllerError
 from experiments.results.admissions import RESENT_S, SETTLE_S, AdmissionCount, Admissions
 from experiments.results.document import Run, own_versions, result_document
 from experiments.results.outcome import FlowOutcome, OutcomeError, join
-from experiments.results.run_record import rotated, run_body
+from experiments.results.run_record import recording_body, rotated, run_body
 from experiments.run.capture import LabRecorder, RecordedRun
 from experiments.run.cpu import CpuWatch
 from experiments.run.deployment import Deployment, DeploymentError
@@ -45,8 +45,8 @@ class Experiment:
     """One spec on a fabric that is up.
 
     plans: one for each repeat. keep: takes the result document and its runs, returns where they are kept.
-    record: gets the progress; default: the controller of this fabric. recorder: records the first repeat of the
-    first scheme packet by packet; None: nothing is captured. again: whether a run is done once more, with the
+    record: gets the progress; default: the controller of this fabric. recorder: records the first repeat of each
+    scheme packet by packet; None: nothing is captured. again: whether a run is done once more, with the
     same flows, for that to count.
     """
 
@@ -94,7 +94,9 @@ class Experiment:
                             self._steps.skip_run()
                             continue
                         run, epoch = self._measured(traffic, choice, repeat, plan)
-                        body = run_body(run, spec.seed, epoch)
+                        recorder = self._recorder_of(repeat)
+                        trace = None if recorder is None else recorder.trace
+                        body = run_body(run, spec.seed, epoch) | recording_body(trace)
                         self._runs.append(replace(run, run_id=self._add(run, body)))
             self._steps.stage("computing intervals")
             document = result_document(
@@ -102,7 +104,10 @@ class Experiment:
                 self._runs,
                 started,
                 time.monotonic() - begun,
-                self._deployment.lab.notices,
+                [
+                    *self._deployment.lab.notices,
+                    *([] if self._recorder is None else self._recorder.notices()),
+                ],
                 versions,
             )
             document["experiment"] = number
@@ -142,15 +147,15 @@ class Experiment:
         """Return one run, and its start in Unix seconds. It is done anew once, where *again* asks for it and it
         was not recorded."""
         run, epoch = self._whole(traffic, choice, repeat, plan)
-        if self._recorder_of(choice, repeat) is not None or not self._again(run):
+        if self._recorder_of(repeat) is not None or not self._again(run):
             return run, epoch
         limited = int(run.cpu_limited)
         self._steps.repeat_run()
         run, epoch = self._whole(traffic, choice, repeat, plan)
         return replace(run, limited_before=limited), epoch
 
-    def _recorder_of(self, choice: SchemeChoice, repeat: int) -> LabRecorder | None:
-        return self._recorder if repeat == 0 and choice == self._spec.schemes[0] else None
+    def _recorder_of(self, repeat: int) -> LabRecorder | None:
+        return self._recorder if repeat == 0 else None
 
     def _whole(self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan) -> tuple[Run, float]:
         """Return one run, and its start in Unix seconds. It is done anew if a part of the lab ends meanwhile; the
@@ -190,15 +195,17 @@ class Experiment:
 
         deadline = plan.window_s[1] + spec.timeout_s
         wall_offset = time.time() - time.monotonic()
-        recorder = self._recorder_of(choice, repeat)
+        recorder = self._recorder_of(repeat)
         with ExitStack() as stack:
-            capture = None if recorder is None else stack.enter_context(recorder.of(self._deployment.lab))
+            capture = (
+                None if recorder is None else stack.enter_context(recorder.of(self._deployment.lab, plan))
+            )
             on_start = (lambda epoch: None) if capture is None else capture.begin
             with CpuWatch(spec.packet_time_s, self._deployment.lab.pressure_file) as watch:
                 epoch = traffic.run(deadline, self._steps.flows, check, on_start=on_start)
                 duration = time.monotonic() - epoch
                 sent, received = traffic.stop_flows()
-            captured = None if recorder is None or capture is None else recorder.read(capture)
+            captured = None if recorder is None or capture is None else recorder.read(capture, choice.label)
         self._quiet_since = time.monotonic()
         self._steps.end_run(duration - plan.window_s[1])
         parts.settle()
@@ -218,9 +225,7 @@ class Experiment:
         epoch_wall = epoch + wall_offset
         modes = mode_changes(events, epoch_wall, duration)
         if recorder is not None and captured is not None:
-            recorder.take(
-                captured, self._deployment.lab, RecordedRun(spec, choice.label, repeat, plan, modes)
-            )
+            recorder.take(captured, RecordedRun(spec, choice.label, repeat, plan, modes))
         assert watch.use is not None
         run = Run(
             label=choice.label,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from typing import Any
 
@@ -38,6 +39,12 @@ def flow_row(number: int, **changes: Any) -> dict[str, Any]:
         "paths": {"1": 3, "2": number},
         **changes,
     }
+
+
+def recording_row() -> dict[str, Any]:
+    """A run's recording as the API hands it to the store: some gzip, for all that the store knows."""
+    file = gzip.compress(b"{}", mtime=0)
+    return {"from_ms": 180.0, "for_ms": 412.5, "hops": 7, "cut": False, "file": file}
 
 
 def new_experiment(store: ExperimentStore, name: str = "one", seed: int = 1) -> int:

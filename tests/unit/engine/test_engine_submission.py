@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from engine.estimate import BRING_UP_S, expected_s
 from engine.submission import (
     MOST_BYTES,
+    RecordBody,
     SubmissionBody,
     SubmissionError,
     preset_submission,
@@ -155,6 +156,12 @@ def test_a_sweep_is_a_point_for_each_combination_and_the_last_axis_runs_fastest(
             "preset",
             "more than 10000 runs",
         ),
+        ({"preset": "small", "kind": "simulation", "record": RecordBody()}, "record", "is for runs in a lab"),
+        (
+            {"preset": "small", "sweep": {"seed": list(range(11))}, "record": RecordBody()},
+            "record",
+            "is for 32 runs at most, one of each scheme at each point, and these are 33",
+        ),
         ({"text": ""}, "text", "is empty"),
         ({"text": "["}, "text", "is not YAML"),
         ({"text": "[" * 100_000}, "text", "nested too deeply"),
@@ -194,3 +201,14 @@ def test_the_estimate_grows_with_what_is_to_be_done(count: int, repeats: int, ra
     runs = repeats * len(spec.schemes)
     assert expected_s(spec) >= BRING_UP_S + runs * (count / rate + spec.warm_up_s)
     assert expected_s(spec) <= BRING_UP_S + runs * (count / rate + spec.warm_up_s + 6)
+
+
+@pytest.mark.parametrize("sweep", [None, {"seed": [1, 2]}])
+def test_a_window_to_record_is_that_of_all_that_is_queued(sweep: Any) -> None:
+    plain = read_submission(SubmissionBody(preset="small", sweep=sweep))
+    record = RecordBody(from_ms=400.0, for_ms=50.0)
+    asked = read_submission(SubmissionBody(preset="small", sweep=sweep, record=record))
+    assert [job.record for job in (plain.job, *plain.points)] == [None] * (1 + len(plain.points))
+    window = {"from_ms": 400.0, "for_ms": 50.0}
+    assert [job.record for job in (asked.job, *asked.points)] == [window] * (1 + len(plain.points))
+    assert asked.text == plain.text, "how a run is watched is no part of its spec"

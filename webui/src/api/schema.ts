@@ -191,7 +191,7 @@ export interface components {
         ClaimView: {
             claim: components["schemas"]["Claim"] | null;
         };
-        /** @description What a worker is to run: an experiment or a sweep's point. */
+        /** @description What a worker is to run: an experiment or a sweep's point. ``record``: null: no packets. */
         Claim: {
             experiment: number;
             parent: number | null;
@@ -202,12 +202,18 @@ export interface components {
             fabric: string;
             simulated: boolean;
             kept: components["schemas"]["KeptView"][];
+            record: components["schemas"]["WindowView"] | null;
         };
         /** @description A run that is there already. */
         KeptView: {
             label: string;
             repeat: number;
             run: number;
+        };
+        /** @description The window of each scheme's first run that is recorded; ``from_ms``: null: from the first short flow on. */
+        WindowView: {
+            from_ms: number | null;
+            for_ms: number;
         };
         /**
          * @description ``worker``: its name, as NAME@machine:process. ``fabric``: of the lab that it has up, "" without one.
@@ -299,6 +305,7 @@ export interface components {
                 points: number;
                 started_at: number | null;
                 attempt: number;
+                record: components["schemas"]["WindowView"] | null;
             }[];
             next: number | null;
         };
@@ -329,6 +336,8 @@ export interface components {
             set: {
                 [key: string]: components["schemas"]["Anything"];
             };
+            /** @default null */
+            record: components["schemas"]["RecordRequest"] | null;
         };
         /**
          * FabricSpec
@@ -903,20 +912,19 @@ export interface components {
             sweep: components["schemas"]["SpecAxis"][];
         };
         Anything: unknown;
-        /** @description One scheme, one repeat. */
-        Run: {
-            id: number;
-            experiment_id: number;
-            scheme: string;
-            label: string;
-            repeat: number;
-            seed: number;
-            started_at: number;
-            finished_at: number;
-            cpu_limited: boolean;
-            cpu: Record<string, unknown>;
-            measures: Record<string, unknown>;
-            mode_events_complete: boolean;
+        /** @description Which window of a run is recorded packet by packet. from_ms: null: from the first short flow on. */
+        RecordRequest: {
+            /** @default null */
+            from_ms: number | null;
+            /** @default 1000 */
+            for_ms: number;
+        };
+        /** @description What was recorded of a run on switches, in ms of the run; ``cut``: it ends where the recording was full. */
+        RecordingView: {
+            from_ms: number;
+            for_ms: number;
+            hops: number;
+            cut: boolean;
         };
         /** @description A point of a sweep. ``cpu_limited``: null while it has no results. */
         ChildView: {
@@ -1158,15 +1166,30 @@ export interface components {
                 points: number;
                 started_at: number | null;
                 attempt: number;
+                record: components["schemas"]["WindowView"] | null;
             };
-            runs: components["schemas"]["Run"][];
+            runs: {
+                id: number;
+                experiment_id: number;
+                scheme: string;
+                label: string;
+                repeat: number;
+                seed: number;
+                started_at: number;
+                finished_at: number;
+                cpu_limited: boolean;
+                cpu: Record<string, unknown>;
+                measures: Record<string, unknown>;
+                mode_events_complete: boolean;
+                recording: components["schemas"]["RecordingView"] | null;
+            }[];
             summary: {
                 [key: string]: unknown;
             } | null;
         };
         /**
          * @description ``modes``: where another controller had the fabric; null: ours, which knows them. ``attempt``: of an experiment
-         *     that was submitted.
+         *     that was submitted. ``recording``: of a run on switches.
          */
         RunRequest: {
             scheme: string;
@@ -1192,6 +1215,8 @@ export interface components {
             modes: components["schemas"]["ModeRequest"][] | null;
             /** @default null */
             attempt: number | null;
+            /** @default null */
+            recording: components["schemas"]["RecordingRequest"] | null;
         };
         FlowRequest: {
             flow: number;
@@ -1265,6 +1290,17 @@ export interface components {
             cause: string;
         };
         /**
+         * @description A window of the run, packet by packet (docs/packet-traces.md), in ms of the run. ``file``: gzip, in base64;
+         *     ``cut``: it ends where the recording was full.
+         */
+        RecordingRequest: {
+            from_ms: number;
+            for_ms: number;
+            hops: number;
+            cut: boolean;
+            file: string;
+        };
+        /**
          * @description ``points``: of a sweep, else 0; ``runs``: of all points; ``estimated_s``: how long they may take.
          *     ``simulated``: not in a lab.
          */
@@ -1290,6 +1326,7 @@ export interface components {
          *
          *     kind: run in a lab (`experiment`), or packet by packet (`simulation`). sweep: instead of the spec's: a list of axes
          *     as in a spec, or `{"dotted.field": [values]}`. schemes: names instead of the spec's. set: values of dotted fields.
+         *     record: in a lab: record a window of each scheme's first run packet by packet; null: none.
          */
         CheckRequest: {
             /** @default null */
@@ -1319,6 +1356,8 @@ export interface components {
             set: {
                 [key: string]: components["schemas"]["Anything"];
             };
+            /** @default null */
+            record: components["schemas"]["RecordRequest"] | null;
         };
         /** @description ``simulated``: packet by packet, not in a lab. */
         ExperimentRequest: {
@@ -2161,6 +2200,7 @@ export interface components {
             points: number;
             started_at: number | null;
             attempt: number;
+            record: components["schemas"]["WindowView"] | null;
         };
         /**
          * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
@@ -2191,7 +2231,22 @@ export interface components {
             points: number;
             started_at: number | null;
             attempt: number;
-            runs: components["schemas"]["Run"][];
+            record: components["schemas"]["WindowView"] | null;
+            runs: {
+                id: number;
+                experiment_id: number;
+                scheme: string;
+                label: string;
+                repeat: number;
+                seed: number;
+                started_at: number;
+                finished_at: number;
+                cpu_limited: boolean;
+                cpu: Record<string, unknown>;
+                measures: Record<string, unknown>;
+                mode_events_complete: boolean;
+                recording: components["schemas"]["RecordingView"] | null;
+            }[];
             children: components["schemas"]["ChildView"][];
             progress: {
                 [key: string]: unknown;
@@ -2226,6 +2281,7 @@ export interface components {
             points: number;
             started_at: number | null;
             attempt: number;
+            record: components["schemas"]["WindowView"] | null;
         };
         /**
          * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
@@ -2256,6 +2312,7 @@ export interface components {
             points: number;
             started_at: number | null;
             attempt: number;
+            record: components["schemas"]["WindowView"] | null;
         };
         /**
          * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
@@ -2286,6 +2343,7 @@ export interface components {
             points: number;
             started_at: number | null;
             attempt: number;
+            record: components["schemas"]["WindowView"] | null;
         };
         /**
          * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
@@ -2316,6 +2374,7 @@ export interface components {
             points: number;
             started_at: number | null;
             attempt: number;
+            record: components["schemas"]["WindowView"] | null;
         };
         /**
          * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
@@ -2346,6 +2405,7 @@ export interface components {
             points: number;
             started_at: number | null;
             attempt: number;
+            record: components["schemas"]["WindowView"] | null;
         };
         /** @description One scheme, one repeat. */
         ExperimentsAddRunAnswer: {
@@ -2361,6 +2421,7 @@ export interface components {
             cpu: Record<string, unknown>;
             measures: Record<string, unknown>;
             mode_events_complete: boolean;
+            recording: components["schemas"]["RecordingView"] | null;
             mode_events: number;
         };
         /**
@@ -2392,6 +2453,7 @@ export interface components {
             points: number;
             started_at: number | null;
             attempt: number;
+            record: components["schemas"]["WindowView"] | null;
         };
         OpenapiAnswer: {
             [key: string]: unknown;
@@ -2425,6 +2487,7 @@ export type EngineView = components['schemas']['EngineView'];
 export type ClaimView = components['schemas']['ClaimView'];
 export type Claim = components['schemas']['Claim'];
 export type KeptView = components['schemas']['KeptView'];
+export type WindowView = components['schemas']['WindowView'];
 export type ClaimRequest = components['schemas']['ClaimRequest'];
 export type EventsView = components['schemas']['EventsView'];
 export type EvidenceView = components['schemas']['EvidenceView'];
@@ -2452,7 +2515,8 @@ export type SpecComparison = components['schemas']['SpecComparison'];
 export type SpecAxis = components['schemas']['SpecAxis'];
 export type Spec = components['schemas']['Spec'];
 export type Anything = components['schemas']['Anything'];
-export type Run = components['schemas']['Run'];
+export type RecordRequest = components['schemas']['RecordRequest'];
+export type RecordingView = components['schemas']['RecordingView'];
 export type ChildView = components['schemas']['ChildView'];
 export type EndRequest = components['schemas']['EndRequest'];
 export type ComparisonView = components['schemas']['ComparisonView'];
@@ -2476,6 +2540,7 @@ export type ResultsView = components['schemas']['ResultsView'];
 export type RunRequest = components['schemas']['RunRequest'];
 export type FlowRequest = components['schemas']['FlowRequest'];
 export type ModeRequest = components['schemas']['ModeRequest'];
+export type RecordingRequest = components['schemas']['RecordingRequest'];
 export type CheckView = components['schemas']['CheckView'];
 export type WrongView = components['schemas']['WrongView'];
 export type CheckRequest = components['schemas']['CheckRequest'];

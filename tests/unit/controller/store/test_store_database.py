@@ -157,7 +157,10 @@ def test_postgresql_gets_64_bit_integers() -> None:
     for table in Base.metadata.sorted_tables:
         statement = str(CreateTable(table).compile(dialect=postgresql.dialect()))
         assert " INTEGER" not in statement
-        assert "BIGSERIAL" in statement or table.name == "jobs", "which has the number of its experiment"
+        of_others = ("jobs", "recordings")
+        assert "BIGSERIAL" in statement or table.name in of_others, (
+            "which have an experiment's, or a run's, number"
+        )
         assert "BIGINT" not in str(CreateTable(table).compile(dialect=sqlite.dialect())), "one word there"
 
 

@@ -21,7 +21,7 @@ from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore, NotFoundError, StateError, flow_columns
 from controller.store.models import Base, FlowRecord
 from tests.unit.conftest import NewDatabase
-from tests.unit.experiments_store import flow_row, new_experiment, run_row
+from tests.unit.experiments_store import flow_row, new_experiment, recording_row, run_row
 
 ROOT = Path(__file__).resolve().parents[4]
 MODE = {"at_s": 0.41, "leaf": "l1", "mode": "on", "cause": "first-packet"}
@@ -56,8 +56,11 @@ def test_an_experiment_goes_from_running_to_finished_with_all_that_belongs_to_it
     number = new_experiment(store)
     made = store.experiment(number)
     assert (made["state"], made["summary"], made["finished_at"], made["runs"]) == ("running", None, None, [])
-    row = store.add_run(number, run_row(), [flow_row(1), flow_row(2)], [MODE, MODE])
+    recording = recording_row()
+    row = store.add_run(number, run_row(), [flow_row(1), flow_row(2)], [MODE, MODE], recording=recording)
     assert row["mode_events"] == 2
+    assert store.recording(row["id"]) == recording.pop("file")
+    assert row["recording"] == recording
     assert store.modes(number, row["id"]) == [{"run": row["id"], **MODE}] * 2
     ended = store.finish(number, "finished", {"best": "caps"})
     assert (ended["state"], ended["summary"]) == ("finished", {"best": "caps"})
@@ -102,14 +105,14 @@ def test_every_column_of_a_flow_and_any_document_come_back_as_they_went_in(
 
 def test_every_table_has_a_model_that_is_written_and_read(engine: Engine, store: ExperimentStore) -> None:
     number = new_experiment(store)
-    store.add_run(number, run_row(), [flow_row(1)], [MODE])
+    store.add_run(number, run_row(), [flow_row(1)], [MODE], recording=recording_row())
     with engine.connect() as connection:
         counts = {
             name: connection.execute(text(f"SELECT count(*) FROM {name}")).scalar_one()
             for name in Base.metadata.tables
         }
     assert counts.pop("finished_flows") == counts.pop("jobs") == 0  # stores of their own write them
-    assert counts == {"experiments": 1, "runs": 1, "flows": 1, "mode_events": 1}
+    assert counts == {"experiments": 1, "runs": 1, "flows": 1, "mode_events": 1, "recordings": 1}
     assert flow_columns()[:3] == ["id", "run_id", "flow"]
 
 

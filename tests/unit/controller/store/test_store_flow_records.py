@@ -19,7 +19,7 @@ from controller.store.flow_records import forget_flows, insert_flows, page_of_fl
 from controller.store.models import Experiment, FlowRecord, ModeEvent, Run
 from controller.store.retention import DAY_S, CautiousClock, Retention
 from tests.unit.conftest import NewDatabase
-from tests.unit.experiments_store import flow_row, new_experiment, run_row
+from tests.unit.experiments_store import flow_row, new_experiment, recording_row, run_row
 from tests.waiting import eventually
 
 MODE = {"at_s": 0.41, "leaf": "l1", "mode": "on", "cause": "first-packet"}
@@ -79,7 +79,9 @@ def test_old_records_go_and_results_stay(new_database: NewDatabase) -> None:
     store = ExperimentStore(engine)
     old, new, running = (new_experiment(store, name) for name in ("old", "new", "running"))
     for number in (old, new, running):
-        store.add_run(number, run_row(), [flow_row(one) for one in range(30)], [MODE])
+        store.add_run(
+            number, run_row(), [flow_row(one) for one in range(30)], [MODE], recording=recording_row()
+        )
     for number in (old, new):
         store.finish(number, "finished", {"best": "caps"})
     with engine.begin() as connection:
@@ -94,8 +96,12 @@ def test_old_records_go_and_results_stay(new_database: NewDatabase) -> None:
     for number in (new, running):
         assert len(store.flows(number, None, 0, 100)) == 30
         assert len(store.modes(number, None)) == 1
+        (run,) = store.experiment(number)["runs"]
+        assert store.recording(run["id"]) == recording_row()["file"]
     assert store.experiment(old)["summary"] == {"best": "caps"}
-    assert len(store.experiment(old)["runs"]) == 1
+    (run,) = store.experiment(old)["runs"]
+    assert run["recording"] is None
+    assert store.recording(run["id"]) is None
     assert forget_flows(engine, time.time() + 1) == 30, "and never those of an experiment that runs"
     with engine.connect() as connection:
         assert set(connection.scalars(select(FlowRecord.run_id))) == set(

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.begun_on_page import RUN_MS, begin, finished, is_live
+from tests.e2e.appearances import Photographer
+from tests.e2e.begun_on_page import RUN_MS, begin, finished, is_live, played_again
 from tests.e2e.browser_network import BrowserNetwork
 from tests.e2e.conftest import PATIENCE_MS
 from tests.waiting import eventually
@@ -83,7 +84,9 @@ def test_the_page_opens_on_the_tour(page: Page) -> None:
     expect(page.get_by_role("heading", name=re.compile("1 of 6"))).to_be_visible()
 
 
-def test_an_experiment_runs_on_the_demos_own_fabric_and_is_watched(page: Page, ours: list[int]) -> None:
+def test_an_experiment_runs_on_the_demos_own_fabric_is_watched_and_played_again(
+    page: Page, ours: list[int], photograph: Photographer
+) -> None:
     ours.append(number := begin(page, {"workload.flows.count": MANY_FLOWS}))
     expect(page.get_by_text(re.compile("run 1 of 1"))).to_be_visible(timeout=RUN_MS)
     is_live(page)
@@ -93,8 +96,11 @@ def test_an_experiment_runs_on_the_demos_own_fabric_and_is_watched(page: Page, o
     expect(page.get_by_text(f"This is the run of experiment {number}")).to_be_visible()
     page.goto(f"/compare/{number}")
     cancel(page)
-    ours.append(begin(page, {"workload.flows.count": FEW_FLOWS}))
+    ours.append(number := begin(page, {"workload.flows.count": FEW_FLOWS}, record=True))
     finished(page)
+    photograph.keep(page, "recorded-run")
+    played_again(page, number)
+    photograph.keep(page, "recorded-run-played")
 
 
 def test_a_step_of_the_tour_runs_live_on_that_fabric(page: Page) -> None:

@@ -20,6 +20,15 @@ test("without a worker for labs all is simulated, else what was chosen", () => {
   expect(submission({ ...draft, kind: "lab" }, LABS)["kind"]).toBeUndefined();
 });
 
+test("a window to record is sent with what runs on switches, and no empty field with it", () => {
+  const record = { from: "", length: 1000 };
+  expect(submission({ ...draft, record }, LABS)).toEqual({ preset: "small", record: { for_ms: 1000 } });
+  const text = { ...draft, text: "name: x", record: { from: 400, length: "" } };
+  expect(submission(text, LABS)).toEqual({ text: "name: x", record: { from_ms: 400 } });
+  expect(submission({ ...draft, record, kind: "simulation" }, LABS)).not.toHaveProperty("record");
+  expect(submission({ ...draft, record }, ["simulation"])).not.toHaveProperty("record");
+});
+
 test("what was not changed is not sent", () => {
   expect(submission(draft, LABS)).toEqual({ preset: "small" });
   expect(submission({ ...draft, seed: "0", repeats: "2", schemes: ["caps"] }, LABS)).toEqual({

@@ -177,6 +177,10 @@ suite("a run in the address", () => {
     });
   });
 
+  it("has no window of a run on switches, where there is the recorded one alone", () => {
+    expect(replayAddress(12, "caps")).toBe("/watch/replay?experiment=12&scheme=caps");
+  });
+
   it("is of the first second where the address says no more", () => {
     const path = recordingPath(new URLSearchParams("experiment=12&scheme=caps")) ?? "";
     expect(new URLSearchParams(path.split("?")[1]).toString()).toBe(

@@ -3,35 +3,8 @@ import type { ClassScheme, EvidenceClaim, Scheme } from "../src/api/schema";
 import type { Experiment, Finding } from "../src/experiments/types";
 import { mechanisms, onlySimulated, parts } from "../src/understand/composition";
 import { claimsOf, findingsOf } from "../src/understand/evidence";
+import { none, scheme as ecmp } from "./scheme";
 
-const none: ClassScheme = {
-  group: "hash",
-  by_mode: null,
-  entropy: "flow-hash",
-  path: null,
-  coding: null,
-  release: null,
-  priority: 0,
-};
-const ecmp: Scheme = {
-  name: "ecmp",
-  title: "",
-  summary: "",
-  short: none,
-  long: none,
-  control: none,
-  papers: [],
-  mode: null,
-  partition: null,
-  queues: null,
-  priority: null,
-  admission: null,
-  dctcp: null,
-  pfabric: null,
-  short_limit_bytes: 100_000,
-  replication: null,
-  prior_knowledge: true,
-};
 const sprayed: ClassScheme = { ...none, group: "spray", entropy: "spray" };
 
 test("flows that are hashed keep to a path each, sprayed ones use all", () => {

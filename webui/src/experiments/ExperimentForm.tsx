@@ -7,11 +7,12 @@ import styles from "./experiments.module.css";
 import { FieldChanges } from "./FieldChanges";
 import { Quiet } from "../parts/Quiet";
 import { about, fieldOf, problemsOf } from "./problems";
+import { RecordPackets } from "./RecordPackets";
 import { SchemeChoice } from "./SchemeChoice";
 import { schemaFields } from "./schemaFields";
 import { SpecText } from "./SpecText";
 import { useEngine } from "./queries";
-import { kindsOf, submission, untouched, type Draft, type Kind } from "./submission";
+import { kindOf, kindsOf, submission, untouched, type Draft, type Kind } from "./submission";
 import { SweepAxes } from "./SweepAxes";
 import type { CheckView, PresetView, WrongView } from "../api/schema";
 import type { Experiment } from "./types";
@@ -90,7 +91,7 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
       {kinds.length > 1 ? (
         <NativeSelect
           label="Runs"
-          value={draft.kind ?? kinds[0]}
+          value={kindOf(draft, kinds)}
           onChange={(event) => edit({ kind: event.target.value as Kind })}
           data={kinds.map((kind) => ({ value: kind, label: KINDS[kind] }))}
         />
@@ -123,6 +124,9 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
             fields={fields.map(({ field }) => field)}
           />
         </>
+      )}
+      {kindOf(draft, kinds) === "lab" && (
+        <RecordPackets record={draft.record} edit={(record) => edit({ record })} />
       )}
       <Checkbox
         label="Edit the whole spec as YAML"

@@ -26,6 +26,14 @@ export interface Draft {
   axes: Axis[];
   /** null: on switches where a worker takes labs, else in simulation. */
   kind: Kind | null;
+  /** The window of runs on switches that is recorded packet by packet; null: none is. */
+  record: RecordDraft | null;
+}
+
+/** Milliseconds of a run, as typed; from "": the first short flow. */
+export interface RecordDraft {
+  from: number | string;
+  length: number | string;
 }
 
 /** On switches of a lab, or packet by packet. */
@@ -39,6 +47,9 @@ export function kindsOf(queue: Slots | undefined): Kind[] {
   if (queue === undefined || queue.simulation_workers === 0) return ["lab"];
   return queue.workers === 0 ? ["simulation"] : ["lab", "simulation"];
 }
+
+/** The kind of which a draft would be submitted. */
+export const kindOf = (draft: Draft, kinds: readonly Kind[]): Kind => draft.kind ?? kinds[0] ?? "lab";
 
 const LOAD = "workload.flows.arrivals.load";
 /** A load and a rate of arrivals exclude each other. */
@@ -54,6 +65,7 @@ export const untouched = (preset: string): Draft => ({
   changes: [],
   axes: [],
   kind: null,
+  record: null,
 });
 
 export function typed(value: string): unknown {
@@ -83,7 +95,11 @@ export const listed = (values: string): unknown[] =>
 /** Return the body of `POST /experiments`; *kinds*: those that the queue runs. */
 export function submission(draft: Draft, kinds: readonly Kind[]): Record<string, unknown> {
   const body: Record<string, unknown> = draft.text === null ? { preset: draft.preset } : { text: draft.text };
-  if ((draft.kind ?? kinds[0]) === "simulation") body["kind"] = "simulation";
+  if (kindOf(draft, kinds) === "simulation") body["kind"] = "simulation";
+  else if (draft.record !== null) {
+    const window = { from_ms: draft.record.from, for_ms: draft.record.length };
+    body["record"] = Object.fromEntries(Object.entries(window).filter(([, ms]) => ms !== ""));
+  }
   if (draft.repeats !== "") body["repeats"] = Number(draft.repeats);
   if (draft.seed !== "") body["seed"] = Number(draft.seed);
   if (draft.text !== null) return body;

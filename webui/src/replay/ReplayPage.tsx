@@ -8,7 +8,7 @@ import { ReplayView } from "./ReplayView";
 import { readTrace, type Trace, TraceError } from "./trace";
 
 /** A recorded window of a run, simulated or on switches, packet by packet: of a file, which is read here and sent nowhere, or of a run
- *  that the address names, which the controller simulates again. */
+ *  that the address names: what was recorded of it on switches, or what the controller simulates again. */
 export function ReplayPage() {
   const [search] = useSearch();
   const [trace, setTrace] = useState<Trace | null>(null);
@@ -64,7 +64,9 @@ export function ReplayPage() {
       {trace ? (
         <ReplayView key={`${trace.scheme} ${trace.beginPs} ${trace.hops.length}`} trace={trace} />
       ) : asked !== null && !problem ? (
-        <Notice title="The run is simulated again">Its first packets are shown when it has ended.</Notice>
+        <Notice title="The run's packets are being fetched">
+          A simulated run is simulated again for them; they are shown when it has ended.
+        </Notice>
       ) : (
         <Notice title="No recording is open">
           Record one by ./capstan simulate small --scheme caps --trace caps.trace, and choose that file above,

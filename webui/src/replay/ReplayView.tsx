@@ -45,7 +45,7 @@ export function ReplayView({ trace }: { trace: Trace }) {
   return (
     <Panel title="Replay">
       <Text>
-        {trace.spec}, {trace.scheme}, run {trace.repeat}: {duration(trace.lengthPs / 1e12)} from{" "}
+        {trace.spec}, {trace.scheme}, run {trace.repeat + 1}: {duration(trace.lengthPs / 1e12)} from{" "}
         {(trace.beginPs / 1e9).toFixed(3)} ms on, {trace.hops.length.toLocaleString("en-US")} hops of{" "}
         {trace.packets.length.toLocaleString("en-US")} packets.
         {trace.cut && " The recording was full then: its window was longer."}

@@ -28,8 +28,8 @@ export function recordingPath(search: URLSearchParams): string | null {
   return `/experiments/${experiment}/recording?${query}`;
 }
 
-/** The address under which a window of an experiment's run is played. */
-export function replayAddress(experiment: number, scheme: string, { from, length }: Window): string {
-  const window = { from: String(from), for: String(length) };
-  return `/watch/replay?${new URLSearchParams({ experiment: String(experiment), scheme, ...window })}`;
+/** The address under which a window of an experiment's run is played; of a run on switches there is the recorded one alone. */
+export function replayAddress(experiment: number, scheme: string, window?: Window): string {
+  const chosen = window && { from: String(window.from), for: String(window.length) };
+  return `/watch/replay?${new URLSearchParams({ experiment: String(experiment), scheme, ...chosen })}`;
 }

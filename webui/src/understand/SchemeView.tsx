@@ -2,7 +2,7 @@ import { Anchor, Button, Code, CopyButton, Group, List, Table, Text, Title } fro
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { BASE, getText } from "../api/client";
-import { useScheme } from "../api/queries";
+import { useFabric, useScheme } from "../api/queries";
 import type { Scheme } from "../api/schema";
 import { Link } from "../app/Link";
 import { Column, Grid } from "../parts/Grid";
@@ -19,7 +19,8 @@ const CaptonPanels = lazy(async () => ({ default: (await import("../capton/Capto
 
 /** A scheme: what it does, drawn and in words, its parts, its file, what its paper claims and what was measured. */
 export function SchemeView({ scheme }: { scheme: Scheme }) {
-  const inForce = useScheme().data?.base === scheme.name;
+  const noFabric = useFabric().data?.switches.length === 0;
+  const inForce = useScheme().data?.base === scheme.name && !noFabric;
   return (
     <Column>
       <Panel title={`${scheme.name}: ${scheme.title}`}>
@@ -52,6 +53,11 @@ export function SchemeView({ scheme }: { scheme: Scheme }) {
           ) : onlySimulated(scheme) ? (
             <>
               For simulations alone: <Code>./capstan simulate small --scheme {scheme.name}</Code>
+            </>
+          ) : noFabric ? (
+            <>
+              No switch has connected to this controller, so there is no fabric to switch to it:{" "}
+              <Code>./capstan lab small --scheme {scheme.name}</Code> makes a lab that runs it.
             </>
           ) : (
             <Link href="/operate">Switch to it in Operate</Link>

@@ -1,6 +1,6 @@
 import { NavLink, Paper, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { useScheme, useSchemes } from "../api/queries";
+import { useFabric, useScheme, useSchemes } from "../api/queries";
 import { navigate, usePath } from "../app/location";
 import { QueryResult } from "../parts/QueryResult";
 import { SchemeMark } from "../parts/SchemeMark";
@@ -11,12 +11,13 @@ import styles from "./understand.module.css";
 export function UnderstandPage() {
   const [, part] = usePath();
   const schemes = useSchemes();
-  const inForce = useScheme().data?.base;
+  const first = useScheme().data?.base;
+  const inForce = useFabric().data?.switches.length === 0 ? undefined : first;
   const [words, setWords] = useState("");
   return (
     <QueryResult query={schemes} what="list of schemes">
       {({ schemes: all }) => {
-        const wanted = part ?? inForce;
+        const wanted = part ?? first;
         const chosen = all.find((scheme) => scheme.name === wanted) ?? all[0];
         const wide = words.toLowerCase();
         const shown = all.filter((scheme) => `${scheme.name} ${scheme.title}`.toLowerCase().includes(wide));

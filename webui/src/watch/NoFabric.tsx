@@ -63,7 +63,7 @@ function Begin() {
       <Text>
         The same flows under several schemes, compared by their completion times.{" "}
         {kinds.includes("lab") &&
-          "On switches: each lab is built for its runs, and shown here while they go on. "}
+          "On switches: each lab is built for its runs, and shown here while they go on; packets that are recorded can be played afterwards. "}
         {kinds.includes("simulation") &&
           "In simulation: without switches, without root; packets of its runs can be played afterwards."}
       </Text>

@@ -15,6 +15,7 @@ from controller.schemes.scheme import Scheme
 from experiments.spec import check as checking
 from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict, title_with, with_all_schemes
 from experiments.spec.sweep import SweepError, only
+from plain.bounds import first_beyond
 from plain.text_file import read_text
 from plain.yaml_source import Problem, Source, path_of, read
 from simulation.no_lab import no_lab
@@ -138,6 +139,8 @@ def _with_changes(name: str, loaded: LoadedSpec, changes: SpecChanges) -> Loaded
         seed=loaded.spec.seed if changes.seed is None else changes.seed,
         repeats=loaded.spec.repeats if changes.repeats is None else changes.repeats,
     )
+    if wrong := first_beyond(spec):  # the file's own numbers are checked as they are read
+        fail(f"--{wrong[0]} {wrong[1]}", code=2)
     if changes.points:
         try:
             spec = only(spec, changes.points)

@@ -143,7 +143,7 @@ class ExperimentStore:
         attempt: int | None = None,
         recording: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Keep a finished run with its flows, mode events and recording (a row of `Recording`), or nothing; return the run.
+        """Keep a finished run with flows, mode events and recording (a row of `Recording`), or nothing; return the run.
 
         attempt: of an experiment that was submitted: in which it was run; it may be reported twice, is kept once,
             and then has an ``again``.

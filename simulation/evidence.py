@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from experiments.results.claims import compared, find, find_across
+from experiments.results.claims import compared, find, find_across, labels
 from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.results.sweep_results import sweep_notices
 from experiments.spec.fitting import SIZED_FOR, FitError, fit
@@ -80,9 +80,25 @@ def wanted(spec: Spec, *, quick: bool) -> Spec:
 
     A spec's own repeats are what a lab has time for. quick: with fewer.
     """
-    enough = min(MOST_REPEATS, math.ceil(FLOWS_FOR_P99 / max(1.0, spec.expected_flows())))
-    repeats = min(spec.repeats, QUICK_REPEATS) if quick else max(spec.repeats, enough)
+    repeats = min(spec.repeats, QUICK_REPEATS) if quick else max(spec.repeats, _enough(spec))
     return _compared_alone(spec, spec.claims, repeats)
+
+
+def _enough(spec: Spec) -> int:
+    """Return the repeats that give a p99 at every point, where claims have it: of short flows; else of all."""
+    if not any(claim.compare and claim.compare.measure == "short-p99" for claim in spec.claims):
+        return min(MOST_REPEATS, math.ceil(FLOWS_FOR_P99 / max(1.0, spec.expected_flows())))
+    return max(_enough_short(point.spec) for point in points(spec))
+
+
+def _enough_short(spec: Spec) -> int:
+    """Return the repeats after which enough short flows for a p99 have been planned; `MOST_REPEATS` at most."""
+    short = 0
+    for repeat in range(MOST_REPEATS):
+        short += sum(flow.traffic_class == "short" and flow.counted for flow in spec.plan(repeat).sized)
+        if short >= FLOWS_FOR_P99:
+            return repeat + 1
+    return MOST_REPEATS
 
 
 def wanted_on_switches(spec: Spec, *, quick: bool) -> Spec | None:
@@ -107,9 +123,7 @@ def no_lab_for(spec: Spec, claim: Claim) -> str:
 
 def _compared_alone(spec: Spec, claims: Iterable[Claim], repeats: int) -> Spec:
     """Return a spec with those of its schemes alone that these claims compare."""
-    named = {
-        label for claim in claims if claim.compare for label in (claim.compare.scheme, claim.compare.against)
-    }
+    named = {label for claim in claims if claim.compare for label in labels(claim.compare)}
     kept = tuple(choice for choice in spec.schemes if choice.label in named)
     baseline = spec.baseline if spec.baseline in named else kept[0].label
     return replace(spec, schemes=kept, baseline=baseline, repeats=repeats)

@@ -24,6 +24,7 @@ RATIOS: Final[Mapping[Measure, str]] = {
     "long-goodput": "goodput_ratio",
     "short-retransmissions": "short_retransmissions_ratio",
     "long-retransmissions": "long_retransmissions_ratio",
+    "all-retransmissions": "all_retransmissions_ratio",
     "short-reordering": "short_reordering_ratio",
     "short-round-trip": "short_round_trip_ratio",
     "short-round-trip-tail": "short_round_trip_tail_ratio",
@@ -43,6 +44,7 @@ WORDS: Final[Mapping[Measure, str]] = {
     "long-goodput": "goodput of long flows",
     "short-retransmissions": "share of short flows' packets that are retransmitted",
     "long-retransmissions": "share of long flows' packets that are retransmitted",
+    "all-retransmissions": "share of all flows' packets that are retransmitted",
     "short-reordering": "share of short flows' packets that come behind a gap",
     "short-round-trip": "mean round trip of short flows",
     "short-round-trip-tail": "round trips of the slowest tenth of short flows over all",
@@ -53,9 +55,15 @@ WORDS: Final[Mapping[Measure, str]] = {
 }
 
 
+_PERCENT: Final = 0.01
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Our figure for a claim: ratio scheme / against with its 95 % interval (None: of one repeat there is none)."""
+    """Our figure for a claim: ratio scheme / against, or the scheme's share in %, with its 95 % interval.
+
+    interval: None: of one repeat there is none.
+    """
 
     verdict: Verdict
     ratio: float | None = None
@@ -69,9 +77,11 @@ class Finding:
 
 def find(comparison: Comparison, schemes: Mapping[str, Any]) -> Finding:
     """Return what the schemes' figures (of a result document) say of a comparison."""
-    for label in (comparison.scheme, comparison.against):
+    for label in labels(comparison):
         if label not in schemes:
             return Finding("no figure", why=f"{label} was not run")
+    if not comparison.against:
+        return _share_itself(comparison, schemes[comparison.scheme])
     ours, theirs = schemes[comparison.scheme], schemes[comparison.against]
     entry = ours["against"][comparison.against]
     name = RATIOS[comparison.measure]
@@ -83,13 +93,31 @@ def find(comparison: Comparison, schemes: Mapping[str, Any]) -> Finding:
     )
 
 
+def labels(comparison: Comparison) -> tuple[str, ...]:
+    """Return the schemes that a comparison is about: both, or the only one."""
+    return tuple(label for label in (comparison.scheme, comparison.against) if label)
+
+
+def _share_itself(comparison: Comparison, scheme: Mapping[str, Any]) -> Finding:
+    """Return what a share says that is claimed without another scheme's: the mean over repeats, in %."""
+    shares = _per_repeat(comparison.measure, scheme)
+    mean, span = per_repeat_ratio(shares, [_PERCENT] * len(shares), seed=0)
+    if mean is None:
+        return Finding("no figure", why=_why_none(comparison.measure, scheme))
+    return _judged(comparison, mean, span, {comparison.scheme: scheme})
+
+
 def find_across(comparison: Comparison, points: Mapping[str, Mapping[str, Any]], seed: int) -> Finding:
     """Return what two points of a sweep say of a comparison with `points`: the ratio of means over repeats, paired.
+
+    The same point twice says what it says of any comparison.
 
     points: of each point of the sweep, by what it is called (`show`), the schemes' figures of its result document.
     """
     assert comparison.points is not None
     at = [show(point) for point in comparison.points]
+    if at[0] == at[1]:
+        return find(comparison, points.get(at[0], {}))
     entries = {}
     for label, point in zip((comparison.scheme, comparison.against), at, strict=True):
         if label not in points.get(point, {}):
@@ -174,10 +202,10 @@ def heading(claim: Mapping[str, Any]) -> str:
 
 def compared(comparison: Mapping[str, Any]) -> str:
     """Return `caps / rps, mean completion time of short flows`, with the limit if one is claimed."""
-    names = [comparison["scheme"], comparison["against"]]
+    names = [name for name in (comparison["scheme"], comparison["against"]) if name]
     if comparison.get("points") is not None:
-        names = [f"{name} at {show(at)}" for name, at in zip(names, comparison["points"], strict=True)]
-    text = f"{' / '.join(names)}, {WORDS[comparison['measure']]}"
+        names = [f"{name} at {show(at)}" for name, at in zip(names, comparison["points"], strict=False)]
+    text = f"{' / '.join(names)}, {WORDS[comparison['measure']]}" + ("" if comparison["against"] else " in %")
     if comparison.get("at_most") is not None:
         text += f", claimed at most {comparison['at_most']:g}"
     if comparison.get("at_least") is not None:

@@ -40,9 +40,9 @@ class Share:
     whole: float
 
 
-def _again(of: TrafficClassName) -> Callable[[RunCounts], Share]:
+def _again(of: TrafficClassName | None) -> Callable[[RunCounts], Share]:
     def share(run: RunCounts) -> Share:
-        flows = _class(run, of)
+        flows = run.flows if of is None else _class(run, of)
         return Share(sum(flow.retransmissions for flow in flows), sum(flow.packets for flow in flows))
 
     return share
@@ -90,6 +90,7 @@ def _class(run: RunCounts, wanted: TrafficClassName) -> list[FlowOutcome]:
 SHARES: Final[Mapping[str, Callable[[RunCounts], Share]]] = {
     "short-retransmissions": _again("short"),
     "long-retransmissions": _again("long"),
+    "all-retransmissions": _again(None),
     "short-reordering": _reordering,
     "short-round-trip": _round_trip,
     "short-round-trip-tail": _slowest_round_trips,
@@ -98,10 +99,10 @@ SHARES: Final[Mapping[str, Callable[[RunCounts], Share]]] = {
     "datagrams": _datagrams,
     "unscheduled": _unscheduled,
 }
-"""By measure: what TCP retransmits of a class's packets; segments of short flows that came behind a gap, of their
-packets; the mean smoothed round trip of short flows, in ms, and that of the slowest tenth over it; paths that short
-flows do not take while their leaves are ON; the standard deviation over paths of what they carry of long flows, over
-its mean; datagrams with repairs and copies for each kB delivered; flows that did not ask before they sent.
+"""By measure: what TCP retransmits of a class's packets, and of all; segments of short flows that came behind a gap, of
+their packets; the mean smoothed round trip of short flows, in ms, and that of the slowest tenth over it; paths that
+short flows do not take while their leaves are ON; the standard deviation over paths of what they carry of long flows,
+over its mean; datagrams with repairs and copies for each kB delivered; flows that did not ask before they sent.
 """
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from experiments.spec.simulated import Simulation, buffer_problem
 from experiments.spec.spec import (
     ALL_SCHEMES,
+    PARTS_OF_A_WHOLE,
     is_scheme_file,
     scheme_choice,
     uplinks_bps,
@@ -119,13 +120,19 @@ class Meaning:
                     "has no compare: name the ratio of ours in which it shows, and the paper's number",
                 )
                 continue
-            for name in ("scheme", "against"):
-                if compare[name] not in labels:
-                    hint = did_you_mean(compare[name], labels)
-                    self._say((*where, name), f"{shown(compare[name])} is not among the schemes{hint}")
+            against = compare.get("against", "")
+            for name, label in (("scheme", compare["scheme"]), ("against", against)):
+                if label not in labels and (label or name == "scheme"):
+                    hint = did_you_mean(label, labels)
+                    self._say((*where, name), f"{shown(label)} is not among the schemes{hint}")
+            if not against and compare["measure"] not in PARTS_OF_A_WHOLE:
+                self._say(
+                    where,
+                    f"needs an against for {compare['measure']}: without it only {', '.join(PARTS_OF_A_WHOLE)}",
+                )
             if compare.get("points") is not None:
                 self._points_of_claim(compare, (*where, "points"))
-            elif compare["scheme"] == compare["against"]:
+            elif compare["scheme"] == against:
                 self._say(
                     (*where, "against"),
                     "is the scheme itself: compare it with another, or name two points of a sweep (points)",
@@ -143,6 +150,8 @@ class Meaning:
                     where,
                     f"needs one of at_most, at_least, between (has {given}); 1 where the paper has no number",
                 )
+            elif against and compare.get("at_most") == 0:
+                self._say((*where, "at_most"), "is 0, which no ratio can be: leave against out")
             elif limits == ["between"] and not 0 < compare["between"][0] < compare["between"][1]:
                 self._say((*where, "between"), "must be two numbers above 0, the lesser first")
 
@@ -158,7 +167,10 @@ class Meaning:
                 self._say(
                     (*where, place), f"{show(point)!r} is no point of the sweep; there are {', '.join(there)}"
                 )
-        if compare["measure"] == "short-p99":
+        first, second = compare["points"]
+        if show(first) != show(second) and not compare.get("against"):
+            self._say(where, "must be the same twice for a share without against")
+        if compare["measure"] == "short-p99" and show(first) != show(second):
             self._say(where, "cannot compare a p99: a repeat alone has too few flows for it")
 
     def _overrides(

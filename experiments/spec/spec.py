@@ -33,6 +33,7 @@ Measure = Literal[
     "long-goodput",
     "short-retransmissions",
     "long-retransmissions",
+    "all-retransmissions",
     "short-reordering",
     "short-round-trip",
     "short-round-trip-tail",
@@ -42,6 +43,15 @@ Measure = Literal[
     "unscheduled",
 ]
 """Completion times of a class of flows, the sum of background flows' rates, or a share (`results.run_shares`)."""
+PARTS_OF_A_WHOLE: Final[tuple[Measure, ...]] = (
+    "short-retransmissions",
+    "long-retransmissions",
+    "all-retransmissions",
+    "short-reordering",
+    "short-unused-paths",
+    "unscheduled",
+)
+"""Shares that are a percentage, so that a claim may be about one scheme's alone."""
 
 
 Seconds = Annotated[float, Meta(ge=0, le=600)]
@@ -67,7 +77,8 @@ class Comparison:
     """The figure of ours in which a claim would show: *scheme* is better than *against* in *measure*.
 
     With *points*, of a sweep over one axis, *scheme* is taken at the first of two points and *against* at the second,
-    so that workloads and fabrics can be compared under one scheme; else both are taken at every point.
+    so that workloads and fabrics can be compared under one scheme; the same point twice judges there alone; else both
+    are taken at every point. Without *against* the figure is a share of *scheme* itself, in %.
 
     A spec has one of at_most, at_least and between (results of earlier ones may have none: any difference that the
     interval confirms counts).
@@ -77,8 +88,14 @@ class Comparison:
         Measure, Meta(description="completion time of a class, rate of background flows, or a share")
     ]
     scheme: Annotated[str, Meta(description="label of the scheme that the paper says is better")]
-    against: Annotated[str, Meta(description="label of the other")]
-    at_most: Annotated[Positive | None, Meta(description="the claimed ratio of times")] = None
+    against: Annotated[
+        str,
+        Meta(description="label of the other; empty: none, the figure is the scheme's share itself, in %"),
+    ] = ""
+    at_most: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="the claimed ratio of times, or without against the share in %, which may be 0"),
+    ] = None
     at_least: Annotated[Positive | None, Meta(description="the claimed ratio of goodput")] = None
     between: Annotated[
         Annotated[tuple[float, ...], Meta(min_length=2, max_length=2)] | None,

@@ -175,6 +175,25 @@ def test_a_claim_may_compare_two_points_of_a_sweep_that_it_has() -> None:
     ((path, message),) = compared("measure: short-p99, points: [10, 20]")
     assert path == "claims[0].compare.points"
     assert "too few flows" in message
+    assert compared("measure: short-p99, points: [20, 20]") == []
+
+
+def test_a_claim_without_against_is_about_a_share_at_points_that_are_the_same() -> None:
+    sweep = "sweep:\n  - {label: flows, fields: [workload.flows.count], values: [10, 20]}\n"
+
+    def alone(more: str) -> list[tuple[str, str]]:
+        claim = f"  - text: So it is.\n    compare: {{scheme: ecmp, {more}}}\n"
+        return [(at[1], at[2]) for at in problems(f"{GOOD}{sweep}claims:\n{claim}")]
+
+    assert alone("measure: all-retransmissions, at_most: 0") == []
+    assert alone("measure: all-retransmissions, at_most: 0, points: [20, 20]") == []
+    ((path, message),) = alone("measure: short-mean, at_most: 1")
+    assert path == "claims[0].compare"
+    assert "needs an against for short-mean" in message
+    ((path, message),) = alone("measure: unscheduled, at_most: 1, points: [10, 20]")
+    assert (path, "same twice" in message) == ("claims[0].compare.points", True)
+    ((path, message),) = alone("against: caps-1, measure: short-mean, at_most: 0")
+    assert (path, "no ratio" in message) == ("claims[0].compare.at_most", True)
 
 
 def test_all_mistakes_are_said_at_once_in_the_order_of_lines() -> None:

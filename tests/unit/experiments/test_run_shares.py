@@ -58,6 +58,7 @@ def test_shares_are_what_the_flows_say() -> None:
     assert shares == {
         "short-retransmissions": pytest.approx((1 + 2 + 3 + 4) / 800),
         "long-retransmissions": pytest.approx(0.05),
+        "all-retransmissions": pytest.approx((1 + 2 + 3 + 4 + 4 * 5) / 1200),
         "short-reordering": pytest.approx(0.05),
         "short-round-trip": pytest.approx(3.0),
         "short-round-trip-tail": pytest.approx(4 / 3),
@@ -122,3 +123,29 @@ def test_two_points_of_a_sweep_are_compared_by_their_repeats() -> None:
     assert (missing.verdict, missing.why) == ("no figure", "a was not run at 7")
     points["4"]["a"]["cpu_limited"] = True
     assert find_across(few, points, 1).why == "a at 4 limited by the processor"
+
+
+def test_a_share_is_judged_by_itself_in_percent() -> None:
+    schemes = figures({"a": runs(1), "b": runs(1)})
+    share = 100 * (1 + 2 + 3 + 4) / 800
+    finding = find(Comparison("short-retransmissions", "a", at_most=2.1), schemes)
+    assert finding.ratio == pytest.approx(share)
+    assert finding.interval is not None
+    assert finding.interval[0] < share < finding.interval[1]
+    assert finding.verdict == "seen"
+    assert find(Comparison("short-retransmissions", "a", at_most=0), schemes).verdict == "not seen"
+    assert find(Comparison("long-retransmissions", "a", between=(4, 6)), schemes).verdict == "seen"
+    assert find(Comparison("unscheduled", "a", at_most=1), schemes).why.startswith("no such packets")
+    orderly = figures({"a": [[replace(flow, retransmissions=0) for flow in run] for run in runs(1)]})
+    nothing = find(Comparison("all-retransmissions", "a", at_most=0), orderly)
+    assert (nothing.verdict, nothing.ratio, nothing.interval) == ("seen", 0.0, (0.0, 0.0))
+
+
+def test_the_same_point_twice_says_what_the_point_says() -> None:
+    points = {"0": figures({"a": runs(1), "b": runs(9)}), "4": figures({"a": runs(9), "b": runs(1)})}
+    pair = Comparison("short-mean", "a", "b", at_most=1, points=(4, 4))
+    assert find_across(pair, points, 1) == find(replace(pair, points=None), points["4"])
+    alone = Comparison("short-retransmissions", "a", at_most=2, points=(4, 4))
+    assert find_across(alone, points, 1).ratio == pytest.approx(100 * (9 + 10 + 11 + 12) / 800)
+    missing = find_across(replace(pair, points=(7, 7)), points, 1)
+    assert (missing.verdict, missing.why) == ("no figure", "a was not run")

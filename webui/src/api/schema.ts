@@ -787,7 +787,8 @@ export interface components {
          * @description The figure of ours in which a claim would show: *scheme* is better than *against* in *measure*.
          *
          *         With *points*, of a sweep over one axis, *scheme* is taken at the first of two points and *against* at the second,
-         *         so that workloads and fabrics can be compared under one scheme; else both are taken at every point.
+         *         so that workloads and fabrics can be compared under one scheme; the same point twice judges there alone; else both
+         *         are taken at every point. Without *against* the figure is a share of *scheme* itself, in %.
          *
          *         A spec has one of at_most, at_least and between (results of earlier ones may have none: any difference that the
          *         interval confirms counts).
@@ -797,13 +798,16 @@ export interface components {
              * @description completion time of a class, rate of background flows, or a share
              * @enum {unknown}
              */
-            measure: "all-mean" | "datagrams" | "large-mean" | "long-goodput" | "long-mean" | "long-path-spread" | "long-retransmissions" | "medium-mean" | "short-mean" | "short-p99" | "short-reordering" | "short-retransmissions" | "short-round-trip" | "short-round-trip-tail" | "short-unused-paths" | "unscheduled";
+            measure: "all-mean" | "all-retransmissions" | "datagrams" | "large-mean" | "long-goodput" | "long-mean" | "long-path-spread" | "long-retransmissions" | "medium-mean" | "short-mean" | "short-p99" | "short-reordering" | "short-retransmissions" | "short-round-trip" | "short-round-trip-tail" | "short-unused-paths" | "unscheduled";
             /** @description label of the scheme that the paper says is better */
             scheme: string;
-            /** @description label of the other */
+            /**
+             * @description label of the other; empty: none, the figure is the scheme's share itself, in %
+             * @default
+             */
             against: string;
             /**
-             * @description the claimed ratio of times
+             * @description the claimed ratio of times, or without against the share in %, which may be 0
              * @default null
              */
             at_most: number | null;

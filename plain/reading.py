@@ -76,7 +76,8 @@ def _read(kind: Any, data: object, where: Where) -> Any:
         return data
     if origin in (types.UnionType, typing.Union):
         inner = [option for option in get_args(kind) if option is not types.NoneType]
-        return None if data is None else _read(inner[0], data, where)
+        fitting = next((option for option in inner if option is type(data)), inner[0])
+        return None if data is None else _read(fitting, data, where)
     if origin in (list, tuple):
         if not isinstance(data, list | tuple):
             raise PlainError(path_text(where), f"expected a list, got {shown(data)}")

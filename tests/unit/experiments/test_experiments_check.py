@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from controller.schemes.loader import scheme_names
 from experiments.spec.check import SpecError, SpecMissingError, check, find_spec, load, preset_names
 from experiments.spec.schema import PUBLISHED, published_text, schema
-from experiments.spec.spec import spec_from_dict, spec_to_dict
+from experiments.spec.spec import Comparison, spec_from_dict, spec_to_dict
 from experiments.spec.sweep import points
 from plain.overrides import merge
+from plain.reading import build
 
 SCHEMES = ["ecmp", "rps", "caps", "caps-spray", "rps-inorder"]
 GOOD = """\
@@ -176,6 +177,11 @@ def test_a_claim_may_compare_two_points_of_a_sweep_that_it_has() -> None:
     assert path == "claims[0].compare.points"
     assert "too few flows" in message
     assert compared("measure: short-p99, points: [20, 20]") == []
+
+
+def test_points_of_a_sweep_may_be_words() -> None:
+    claim = {"measure": "short-mean", "scheme": "a", "against": "b", "at_most": 1, "points": ["web", 2]}
+    assert build(Comparison, claim, "claim").points == ("web", 2.0)
 
 
 def test_a_claim_without_against_is_about_a_share_at_points_that_are_the_same() -> None:

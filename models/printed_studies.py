@@ -173,6 +173,7 @@ def htpc_fig5() -> Study:
     short = {
         ("rps", "rps"): [1 - p for _ in ks],
         ("corrective", "corrective"): [1 - htpc.corrective_blocking(k, p) for k in ks],
+        ("caps, as meant", "caps"): [1 - htpc.blocking_meant(k, paper_rule(k, p), p) for k in ks],
         ("htpc, as meant", "htpc"): [1 - htpc.blocking_meant(k, _short_repairs(k), p) for k in ks],
         ("htpc, Eq. 16 as printed", "htpc-overdue"): [
             1 - htpc.coded_blocking(k, _short_repairs(k), p) for k in ks
@@ -206,7 +207,7 @@ def htpc_fig5() -> Study:
         tuple(
             (
                 k,
-                *(round(ys[i], 3) for ys in short.values()),
+                *(round(ys[i], 3) for (_, style), ys in short.items() if style != "caps"),
                 *(
                     float(f"{long[name][i]:.2g}")
                     for name in (("rps, caps", "rps"), ("corrective", "corrective"))
@@ -219,6 +220,7 @@ def htpc_fig5() -> Study:
         ),
         (
             "First four: delivered, short flows; PTO: chance of a time-out, long flows, HTPC's with r repairs.",
+            "CAPS (Eq. 13, 14) has HTPC's curve: its r is HTPC's for a flow that has sent nothing; its long flows are RPS's.",
             "printed: Eq. 16 lets any number of repairs make up for one packet, so that more of them deliver less.",
             "From k = 6 on Eq. 5 gives long flows no repair at this rate: their time-outs are those of RPS.",
         ),

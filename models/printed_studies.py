@@ -220,7 +220,7 @@ def htpc_fig5() -> Study:
         ),
         (
             "First four: delivered, short flows; PTO: chance of a time-out, long flows, HTPC's with r repairs.",
-            "CAPS (Eq. 13, 14) has HTPC's curve: its r is HTPC's for a flow that has sent nothing; its long flows are RPS's.",
+            "CAPS (Eq. 13, 14) has HTPC's curve of short flows, with the same r, and RPS's of long ones.",
             "printed: Eq. 16 lets any number of repairs make up for one packet, so that more of them deliver less.",
             "From k = 6 on Eq. 5 gives long flows no repair at this rate: their time-outs are those of RPS.",
         ),

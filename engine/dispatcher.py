@@ -26,11 +26,12 @@ from controller.store.queue import Claimed, ExperimentQueue
 from controller.store.queue_order import Waiting
 from controller.store.queue_rows import Change
 from engine.executors import Order, WorkerEnd, Workers, new_name
-from engine.progress import LEASE_S, ProgressView, WorkerReportBody, WorkerReports
+from engine.progress import LEASE_S, ProgressView, WorkerReports
 from engine.submission import Submission
 from engine.sweep_summary import sweep_summary
 from engine.turns import Kind, cores_each, turn
 from engine.worker_client import Takes
+from engine.worker_report import WorkerReportBody
 
 LOOK_S: Final = 0.5
 ANNOUNCE_EVERY_S: Final = 1.0

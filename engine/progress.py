@@ -1,4 +1,4 @@
-"""What workers report of their experiments, and the progress of submissions that follows from it."""
+"""The progress of submissions, from what workers report of their experiments."""
 
 from __future__ import annotations
 
@@ -9,25 +9,10 @@ from typing import Any, Final, TypedDict
 
 from capstan_client.progress import Progress as SubmissionProgress
 from controller.api.answers_experiments import State
-from experiments.run.progress import RunProgress
+from engine.worker_report import WorkerReportBody
 
 LEASE_S: Final = 30.0
 """A worker that has not reported for so long, in seconds, is lost."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerReportBody(RunProgress):
-    """What a worker says of its run, and who it is.
-
-    lab: id of its lab; api: where its lab's controller listens, once that is up. here: its lab is the fabric of the
-    controller that it reports to.
-    """
-
-    attempt: int
-    worker: str
-    lab: str | None = None
-    api: str | None = None
-    here: bool = False
 
 
 class WorkerView(TypedDict):

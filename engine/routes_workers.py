@@ -13,8 +13,8 @@ from controller.api.routing import post, put
 from controller.store.experiments import ExperimentStore
 from engine import answers
 from engine.dispatcher import Engine
-from engine.progress import WorkerReportBody
 from engine.worker_client import Takes
+from engine.worker_report import WorkerReportBody
 
 ONE: Final = "/experiments/<number:experiment>"
 

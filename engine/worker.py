@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from capstan_client.errors import CapstanError, ControllerError
 from controller.process.ignored_exceptions import on_ignored
-from engine.progress import WorkerReportBody
 from engine.submitted_record import SubmittedRecord
 from engine.worker_client import Takes, WorkerClient
+from engine.worker_report import WorkerReportBody
 from experiments.run.progress import RunProgress
 
 if TYPE_CHECKING:

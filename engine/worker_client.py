@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from capstan_client.controller import ANSWER_TIMEOUT_S, ControllerClient
 from capstan_client.errors import ControllerError
 from engine.executors import PATIENCE_S
-from engine.progress import WorkerReportBody
+from engine.worker_report import WorkerReportBody
 
 Takes = Literal["all", "labs", "simulations"]
 """What a worker takes."""

@@ -9,6 +9,7 @@ import math
 import re
 import types
 import typing
+from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin
 
 from capstan_client.errors import CapstanError
@@ -35,7 +36,7 @@ def build(kind: type[T], data: object, where: str) -> T:
     ``Annotated`` with bounds (`plain.bounds`), ``X | None``, list, tuple of one type (``tuple[X, ...]``), dict with
     text keys, and dataclasses of all these.
     """
-    value: T = _read(kind, data, where)
+    value: T = _reader(kind)(data, where)
     return value
 
 
@@ -53,41 +54,84 @@ def _word(data: object) -> str:
     return data[: LONGEST_SHOWN + 1] if isinstance(data, str) else shown(data)
 
 
-def _read(kind: Any, data: object, where: Where) -> Any:
+_Reader = Callable[[object, Where], Any]
+"""Returns plain data as a field of some type has it. Raises PlainError."""
+
+
+def _reader(kind: Any) -> _Reader:
+    """Return the reader of a type: taking the type apart at each value was three quarters of reading a run's flows."""
     if kind is Any:
-        _check_text(data, where)
-        return data
+        return _read_any
     if dataclasses.is_dataclass(kind):
-        return _read_dataclass(kind, data, where)
-    origin = get_origin(kind)
+        return functools.partial(_read_dataclass, kind)
+    origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        value = _read(get_args(kind)[0], data, where)
-        bounds = bounds_of(kind)
-        wrong = None if bounds is None or value is None else beyond(bounds, value, unit_of(last_step(where)))
+        return _bounded_reader(kind, _reader(arguments[0]))
+    if origin is Literal:
+        return functools.partial(_read_literal, arguments)
+    if origin in (types.UnionType, typing.Union):
+        return _union_reader([option for option in arguments if option is not types.NoneType])
+    if origin in (list, tuple):
+        return functools.partial(_read_items, origin, _reader(arguments[0]))
+    if origin is dict:
+        return functools.partial(_read_object, _reader(arguments[1]))
+    return functools.partial(_read_scalar, kind)
+
+
+def _read_any(data: object, where: Where) -> Any:
+    _check_text(data, where)
+    return data
+
+
+def _union_reader(options: list[Any]) -> _Reader:
+    """Return the reader of the option that is a value's type, else of the first; None stays None."""
+    first = _reader(options[0])
+    own = {option: _reader(option) for option in options if isinstance(option, type)}
+    return lambda data, where: None if data is None else own.get(type(data), first)(data, where)
+
+
+def _bounded_reader(kind: Any, inner: _Reader) -> _Reader:
+    bounds = bounds_of(kind)
+    if bounds is None:
+        return inner
+
+    def read(data: object, where: Where) -> Any:
+        value = inner(data, where)
+        wrong = None if value is None else beyond(bounds, value, unit_of(last_step(where)))
         if wrong is not None:
             raise PlainError(path_text(where), wrong)
         return value
-    if origin is Literal:
-        if data not in get_args(kind):
-            options = [str(option) for option in get_args(kind)]
-            raise PlainError(
-                path_text(where), f"{shown(data)} is not known{did_you_mean(_word(data), options)}"
-            )
+
+    return read
+
+
+def _read_literal(options: tuple[Any, ...], data: object, where: Where) -> Any:
+    if data not in options:
+        raise PlainError(
+            path_text(where), f"{shown(data)} is not known{did_you_mean(_word(data), map(str, options))}"
+        )
+    return data
+
+
+def _read_items(
+    kind: type[list[Any]] | type[tuple[Any, ...]], read: _Reader, data: object, where: Where
+) -> Any:
+    if not isinstance(data, list | tuple):
+        raise PlainError(path_text(where), f"expected a list, got {shown(data)}")
+    return kind([read(item, (where, index)) for index, item in enumerate(data)])
+
+
+def _read_object(read: _Reader, data: object, where: Where) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise PlainError(path_text(where), f"expected an object, got {shown(data)}")
+    for key in data:
+        _check_text(key, where)
+    return {str(key): read(item, (where, str(key))) for key, item in data.items()}
+
+
+def _read_scalar(kind: Any, data: object, where: Where) -> Any:
+    if type(data) is kind and kind is not float and kind is not str:
         return data
-    if origin in (types.UnionType, typing.Union):
-        inner = [option for option in get_args(kind) if option is not types.NoneType]
-        fitting = next((option for option in inner if option is type(data)), inner[0])
-        return None if data is None else _read(fitting, data, where)
-    if origin in (list, tuple):
-        if not isinstance(data, list | tuple):
-            raise PlainError(path_text(where), f"expected a list, got {shown(data)}")
-        return origin(_read(get_args(kind)[0], item, (where, index)) for index, item in enumerate(data))
-    if origin is dict:
-        if not isinstance(data, dict):
-            raise PlainError(path_text(where), f"expected an object, got {shown(data)}")
-        for key in data:
-            _check_text(key, where)
-        return {str(key): _read(get_args(kind)[1], item, (where, str(key))) for key, item in data.items()}
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
         try:
             return float(data)
@@ -132,26 +176,38 @@ def _check_text(data: object, where: Where) -> None:
             waiting += item
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Fields:
+    """How a dataclass is read. readers: of its fields, by name; required: names that have to be there."""
+
+    readers: dict[str, _Reader]
+    required: tuple[str, ...]
+
+
 @functools.cache
-def _fields(kind: Any) -> tuple[dict[str, Any], dict[str, dataclasses.Field[Any]]]:
-    """Return types and fields by name: looking them up anew took most of the time of reading a message."""
-    return typing.get_type_hints(kind, include_extras=True), {
-        item.name: item for item in dataclasses.fields(kind)
-    }
+def _fields(kind: Any) -> _Fields:
+    """Return how dataclass *kind* is read: finding it out anew took most of the time of reading a message."""
+    hints = typing.get_type_hints(kind, include_extras=True)
+    members = dataclasses.fields(kind)
+    missing = dataclasses.MISSING
+    return _Fields(
+        {item.name: _reader(hints[item.name]) for item in members},
+        tuple(item.name for item in members if item.default is missing and item.default_factory is missing),
+    )
 
 
 def _read_dataclass(kind: Any, data: object, where: Where) -> Any:
     if not isinstance(data, dict):
         raise PlainError(path_text(where), f"expected an object, got {shown(data)}")
-    hints, members = _fields(kind)
+    fields = _fields(kind)
+    readers = fields.readers
     for name in data:
-        if name not in members:
+        if name not in readers:
             raise PlainError(
                 path_text(where),
-                f"field {shown(_word(name))} is not known{did_you_mean(_word(name), members)}",
+                f"field {shown(_word(name))} is not known{did_you_mean(_word(name), readers)}",
             )
-    for name, item in members.items():
-        required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
-        if required and name not in data:
+    for name in fields.required:
+        if name not in data:
             raise PlainError(path_text(where), f"field {name!r} is missing")
-    return kind(**{name: _read(hints[name], value, (where, name)) for name, value in data.items()})
+    return kind(**{name: readers[name](value, (where, name)) for name, value in data.items()})

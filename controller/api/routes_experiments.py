@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final, get_args
@@ -31,6 +32,7 @@ from controller.api.routing import get, patch, post
 from controller.lifecycle import RunningController
 from controller.live.event_log import ExperimentCreated, ExperimentEnded, RunAdded
 from controller.store.experiments import ExperimentStore, flow_columns
+from plain.field_values import field_values
 from plain.reading import PlainError
 
 ONE: Final = "/<number:experiment>"
@@ -55,6 +57,8 @@ class ExperimentRoutes:
         self._store: Final = store
         self._submits: Final = submits
         self._progress: Final = progress
+        self._keeping: Final = threading.Lock()
+        """Of two runs that come at once, read side by side, both would be kept late; one after the other, one is."""
 
     @post(
         "/recorded",
@@ -153,7 +157,10 @@ class ExperimentRoutes:
         ),
     )
     def add_run(self, experiment: int) -> tuple[dict[str, Any], int]:
-        wanted = body(RunBody)
+        with self._keeping:
+            return self._add_run(experiment, body(RunBody)), 201
+
+    def _add_run(self, experiment: int, wanted: RunBody) -> dict[str, Any]:
         finished_at = wanted.finished_at if wanted.finished_at is not None else time.time()
         if wanted.modes is None:
             modes = self._running.mode_events(wanted.started_at, finished_at)
@@ -172,18 +179,18 @@ class ExperimentRoutes:
             "mode_events_complete": wanted.modes is not None
             or self._running.events.began_at() <= wanted.started_at,
         }
-        flows = [dataclasses.asdict(flow) for flow in wanted.flows]
+        flows = [field_values(flow) for flow in wanted.flows]
         added = self._store.add_run(
             experiment, run, flows, modes, wanted.attempt, _recording(wanted.recording)
         )
         if added.pop("again", False):
-            return added, 201  # its answer was lost on the way: all know of it
+            return added  # its answer was lost on the way: all know of it
         of = self._store.experiment(experiment, runs=False)
         head = {name: added[name] for name in ("scheme", "label", "repeat", "cpu_limited")}
         self._running.events.add(
             RunAdded(experiment, of["name"], of["state"], added["id"], **head, parent=of["parent"])
         )
-        return added, 201
+        return added
 
     @get(
         ONE + "/results",

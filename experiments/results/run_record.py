@@ -9,6 +9,7 @@ from typing import Any, Final
 from experiments.results.document import Run
 from experiments.results.packet_trace import PacketTrace, trace_bytes
 from experiments.spec.spec import SchemeChoice
+from plain.field_values import field_values
 
 _IN_CSV_ONLY: Final = ("copy_packets", "application", "port", "counted")
 """Fields of a flow that the database does not have so: its packets are the flow's own, and all its flows count."""
@@ -26,7 +27,7 @@ def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
     for flow in run.flows:
         if not flow.counted:
             continue
-        data = asdict(flow)
+        data = field_values(flow)
         data["flow"] = data.pop("id")
         data["destination_port"] = flow.port
         for name in _IN_CSV_ONLY:

@@ -8,6 +8,7 @@ import io
 import json
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from controller.api.bodies import FlowBody
+from controller.api.bodies import DEEPEST, FlowBody
 from controller.api.body_limits import long_bodies
 from controller.api.describing import RESULTS_BYTES
 from controller.api.front.limits import FrontSettings
@@ -388,3 +389,39 @@ def test_summaries_of_another_form_are_no_error(world: World, told: dict[str, An
     one, other = finished(world, told), finished(world, summary(40.0))
     for path in (f"/experiments/{one}/compare?with={other}", f"/experiments/{other}/compare?with={one}"):
         world.get(path)
+
+
+def test_of_runs_that_come_at_once_one_is_kept_after_the_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Side by side in one interpreter, the first would be kept as late as the last, and their workers go on as late."""
+    number, keep = begin(world), world.store.add_run
+    inside, most = 0, []
+
+    def note(*arguments: Any, **more: Any) -> dict[str, Any]:
+        nonlocal inside
+        inside += 1
+        most.append(inside)
+        time.sleep(0.05)
+        inside -= 1
+        return keep(*arguments, **more)
+
+    monkeypatch.setattr(world.store, "add_run", note)
+    with ThreadPoolExecutor(4) as pool:
+        answers = pool.map(
+            lambda repeat: world.app.test_client().post(
+                f"{BASE}/experiments/{number}/runs", json=run_body(world, repeat)
+            ),
+            range(4),
+        )
+        assert [answer.status_code for answer in answers] == [201] * 4
+    assert most == [1] * 4
+
+
+def test_nesting_is_counted_to_the_innermost_value(world: World) -> None:
+    deep: Any = 1
+    for _ in range(DEEPEST - 1):
+        deep = [deep]
+    spec = {**EXPERIMENT, "spec": deep}  # the body and its fields are two levels more
+    world.ask("POST", "/experiments/recorded", 422, json={**spec, "spec": {"x": [[deep]]}})
+    world.ask("POST", "/experiments/recorded", 201, json={**spec, "spec": {"x": deep[0]}})

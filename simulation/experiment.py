@@ -26,6 +26,7 @@ from simulation.spec_fabric import SWITCH_PS
 from simulation.spec_marks import has_rooms, small_rooms
 from simulation.spec_run import payload_bytes
 from simulation.words import room_words, transport_words
+from topologies.links import Link
 
 _MOST_NAMES: Final = 6
 """Of links, in a notice."""
@@ -183,12 +184,16 @@ def _whole_directory(results: Path, name: str, first: SimulatedPoint) -> Iterato
 
 def _settings(case: Case) -> dict[str, Any]:
     shared = case.spec.simulation.shared_buffer
-    rooms = {"link": case.spec.fabric.link.buffer_packets, "access": case.spec.fabric.access.buffer_packets}
+    limits = {name: getattr(case.spec.fabric, name).limits for name in ("link", "access")}
+    rooms = {name: packets for name, (packets, _) in limits.items()}
+    in_bytes = {name: own_bytes for name, (_, own_bytes) in limits.items()}
+    by_links = has_rooms(case.spec)
     return {
         "profile": case.spec.simulation.profile or case.spec.transport.profile,
         "transport": asdict(case.transport),
         "payload_bytes": payload_bytes(case.spec),
-        "buffer_packets": rooms if has_rooms(case.spec) else None,
+        "buffer_packets": rooms if by_links else None,
+        **({"link_buffer_bytes": in_bytes} if by_links and any(in_bytes.values()) else {}),
         "buffer_bytes": case.spec.simulation.buffer_bytes,
         "shared_buffer": None if shared is None else asdict(shared),
         "mark_from_packets": case.mark_from,
@@ -200,12 +205,7 @@ def _settings(case: Case) -> dict[str, Any]:
 def _rooms(case: Case) -> str:
     """Return a sentence about the queues of ports, and under which schemes they are so where schemes differ."""
     fabric = case.spec.fabric
-    packets = sorted(
-        {link.buffer_packets for link in (fabric.link, fabric.access, *fabric.overrides.values())}
-    )
-    of_links = (
-        f"{packets[0]} packets" if len(packets) == 1 else f"{packets[0]} to {packets[-1]} packets by link"
-    )
+    of_links = _links_rooms([fabric.link, fabric.access, *fabric.overrides.values()])
     labels: dict[str, list[str]] = {}
     for (choice, _), hosts in zip(case.schemes, case.hosts, strict=True):
         of_ports = room_words(hosts.buffer, of_links if hosts.by_link == "all" else "")
@@ -216,6 +216,19 @@ def _rooms(case: Case) -> str:
         return f"Queues of a port: {next(iter(labels))}."
     each = [f"{of_ports} under {', '.join(names)}" for of_ports, names in labels.items()]
     return f"Queues of a port: {'; '.join(each)}."
+
+
+def _links_rooms(links: Sequence[Link]) -> str:
+    """Return what ports of *links* hold, in words."""
+    packets, in_bytes = (
+        sorted({limit for link in links if (limit := link.limits[unit]) is not None}) for unit in range(2)
+    )
+    found = [
+        f"{sizes[0]} {unit}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} {unit}"
+        for sizes, unit in ((packets, "packets"), (in_bytes, "B"))
+        if sizes
+    ]
+    return " or ".join(found) + (" by link" if len(packets) + len(in_bytes) > 1 else "")
 
 
 def _unmarked(case: Case) -> str:

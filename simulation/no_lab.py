@@ -13,6 +13,7 @@ def no_lab(spec: Spec) -> str | None:
     specs = [point.spec for point in points(spec)]
     return (
         next((problem for each in specs if (problem := lab_problem(each.simulation)) is not None), None)
+        or next((problem for each in specs if (problem := each.fabric.lab_problem) is not None), None)
         or flows_problem(max(each.expected_flows() for each in specs))
         or first_lab_problem(spec.schemes, spec.policy)
     )

@@ -70,7 +70,7 @@ class Recorder:
             length_ps=end_ps - begin_ps,
             cut=full_ps is not None,
             hosts=tuple(place.name for place in recorded.spec.fabric.hosts()),
-            links=_links(recorded.fabric, simulation.links()),
+            links=_links(recorded.fabric, recorded.spec.fabric.mtu, simulation.links()),
             flows=_flows(recorded, rows),
             packets=recording["packets"] | {"flow": [place[row] for row in recording["packets"]["flow"]]},
             hops={**hops, "offered_ps": [at - begin_ps for at in hops["offered_ps"]]},
@@ -83,13 +83,15 @@ class Recorder:
         )
 
 
-def _links(fabric: SimulatedFabric, links: Sequence[capstan_native.SimulatedLink]) -> dict[str, list[Any]]:
+def _links(
+    fabric: SimulatedFabric, mtu: int, links: Sequence[capstan_native.SimulatedLink]
+) -> dict[str, list[Any]]:
     """Return the links by number, each with the nodes that it joins."""
     ends = [("", "")] * len(links)
     for name, (up, down) in fabric.links.items():
         lower, upper = name.split("-")
         ends[up], ends[down] = (lower, upper), (upper, lower)
-    rooms = dict(fabric.rooms)
+    rooms = {number: packets or (own_bytes or 0) // mtu for number, packets, own_bytes in fabric.rooms}
     return {
         "from": [sender for sender, _ in ends],
         "to": [receiver for _, receiver in ends],

@@ -21,7 +21,7 @@ ByLink = Literal["none", "hosts", "all"]
 
 @dataclass(frozen=True, slots=True)
 class SimulatedHosts:
-    """transport: of every host. buffer: of every port, but for those with the room in packets that their link says."""
+    """transport: of every host. buffer: of every port, but for those with the room that their link says."""
 
     transport: Tcp | PFabricHosts
     buffer: Buffer
@@ -113,7 +113,7 @@ def _buffer(spec: Spec, scheme: SimulatedScheme, marks: int) -> Buffer:
     limit_bytes = None if scheme.room else asked.buffer_bytes
     limit_packets = None if limit_bytes else scheme.room
     if has_rooms(spec) and limit_packets is None:
-        limit_packets = spec.fabric.link.buffer_packets
+        limit_packets, limit_bytes = spec.fabric.link.limits
     shared = asked.shared_buffer
     return Buffer(
         "fifo" if scheme.queues == 1 else "queues",

@@ -20,15 +20,19 @@ SWITCH_PS: Final = round(REFERENCE.hop_us * 10**6)
 round trip, which RACK's patience is a part of, would be 0."""
 
 
+Room = tuple[int, int | None, int | None]
+
+
 @dataclass(frozen=True, slots=True)
 class SimulatedFabric:
-    """native: as `capstan_native.Simulation` takes it; rooms: packets that links' ports hold, by the link's number.
+    """native: as `capstan_native.Simulation` takes it; rooms: number of each link, and packets, or else bytes,
+    that its ports hold.
 
     links: numbers of each link, upwards and downwards, by its name; shaped: whether they are shapers.
     """
 
     native: Mapping[str, Any]
-    rooms: tuple[tuple[int, int], ...]
+    rooms: tuple[Room, ...]
     links: Mapping[str, tuple[int, int]]
     shaped: bool
 
@@ -66,7 +70,7 @@ def simulated_fabric(fabric: FabricSpec, shaped: bool = False) -> SimulatedFabri
     }
     changes: list[tuple[int, int, int | None]] = []
     bursts: list[tuple[int, int]] = []
-    rooms: list[tuple[int, int]] = []
+    rooms: list[Room] = []
     numbers = _link_numbers(fabric, plain)
     common_bps = (plain["fabric_bps"], plain["host_bps"])
     for name, pair in numbers.items():
@@ -77,7 +81,7 @@ def simulated_fabric(fabric: FabricSpec, shaped: bool = False) -> SimulatedFabri
             delay_ps = round(link.delay_ms * _PS_PER_MS) + (SWITCH_PS if shaped else 0)
             if rate != common_bps[common is fabric.access] or delay_ps:
                 changes.append((number, rate, delay_ps))
-            rooms.append((number, link.buffer_packets))
+            rooms.append((number, *link.limits))
             if shaped and link.rate_mbps is not None:
                 bursts.append((number, burst_bytes(link.rate_mbps)))
     native = plain | {"changes": changes, "bursts": bursts}

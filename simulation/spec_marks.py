@@ -29,11 +29,6 @@ def has_rooms(spec: Spec) -> bool:
     return spec.simulation.buffer_bytes is None and spec.simulation.shared_buffer is None
 
 
-def full_packets(link: Link, frame_bytes: int) -> int:
-    """Return how many packets of *frame_bytes* wait at a port of a link at most."""
-    return link.buffer_packets
-
-
 def need_marks(spec: Spec, scheme: SimulatedScheme, number: int) -> int:
     """Return *number*, the waiting packets from which ports mark under a scheme.
 
@@ -61,7 +56,7 @@ def small_rooms(spec: Spec, scheme: SimulatedScheme, number: int) -> list[str]:
     return [
         name
         for name, link in _links(spec, between_switches=False)
-        if scheme.queues * full_packets(link, spec.fabric.mtu) < number
+        if scheme.queues * link.full_packets(spec.fabric.mtu) < number
     ]
 
 
@@ -78,10 +73,12 @@ def _most_waiting(spec: Spec, scheme: SimulatedScheme) -> tuple[int, str]:
         limits.append((shared, "simulation.shared_buffer.bytes"))
     if limits:
         return min(limits)
-    rooms = [full_packets(link, frame_bytes) for _, link in _links(spec, between_switches=True)]
+    links = [link for _, link in _links(spec, between_switches=True)]
+    widest = max(links, key=lambda link: link.full_packets(frame_bytes))
     inner = spec.fabric.topology == "fat-tree" or spec.fabric.leaves > 1
-    field = "fabric.link" if inner else "fabric.access"
-    return scheme.queues * max(rooms), f"{field}.buffer_packets"
+    field = "buffer_packets" if widest.buffer_bytes is None else "buffer_bytes"
+    most = scheme.queues * widest.full_packets(frame_bytes)
+    return most, f"fabric.{'link' if inner else 'access'}.{field}"
 
 
 def _held_bytes(shared: SharedBuffer, queues: int) -> int:

@@ -20,7 +20,7 @@ from simulation.fabrics import PS_PER_S, SettingsError
 from simulation.own_paths import MakePathPolicy, asks_for_own_paths, own_path_policies
 from simulation.packet_trace import Recorded, Recorder
 from simulation.scheme_hosts import ByLink, hosts_under
-from simulation.spec_fabric import SimulatedFabric
+from simulation.spec_fabric import Room, SimulatedFabric
 from simulation.spec_scheme import SimulatedScheme
 from workloads.description import FIRST_SOURCE_PORT, SOURCE_PORTS
 from workloads.flow_header import SINK_PORT
@@ -278,8 +278,8 @@ def _own_paths(setting: Setting, scheme: SimulatedScheme, repeat: int) -> list[A
     return own_path_policies(setting.own_paths, hosts, seed, scheme.policy.packet_time_s)
 
 
-def _rooms(setting: Setting, by_link: ByLink) -> list[tuple[int, int]]:
-    """Return the ports that have the room in packets of their link, by the link's number: hosts' own come first."""
+def _rooms(setting: Setting, by_link: ByLink) -> list[Room]:
+    """Return the ports that have the room of their link, by the link's number: hosts' own come first."""
     count = len(setting.spec.fabric.hosts())
     return [
         room for room in setting.fabric.rooms if by_link == "all" or (by_link == "hosts" and room[0] < count)

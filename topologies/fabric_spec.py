@@ -60,6 +60,7 @@ class FabricSpec:
         if self.topology == "fat-tree" and self.k % 2:
             raise FabricSpecError("k", f"must be even, not {self.k}")
         overrides = {_canonical(name): link for name, link in self.overrides.items()}
+        self._check_buffers(overrides)
         down = tuple(_canonical(name) for name in self.down)
         object.__setattr__(self, "overrides", overrides)
         object.__setattr__(self, "down", down)
@@ -69,6 +70,15 @@ class FabricSpec:
                 for name in names:
                     if name not in known:
                         raise FabricSpecError(f"{where}.{name}", unknown_link(name, known))
+
+    def _check_buffers(self, overrides: Mapping[str, Link]) -> None:
+        for name, link in {"link": self.link, "access": self.access, **overrides}.items():
+            if link.buffer_bytes is not None and link.buffer_bytes < self.mtu:
+                where = name if name in ("link", "access") else f"overrides.{name}"
+                raise FabricSpecError(
+                    f"{where}.buffer_bytes",
+                    f"{link.buffer_bytes} B hold no full packet ({self.mtu} B): give more",
+                )
 
     @property
     def hosts_on_leaf(self) -> int:
@@ -108,6 +118,14 @@ class FabricSpec:
         """Return the rate of the slowest link between switches, Mbit/s; None if none is shaped."""
         rates = [link.rate_mbps for name, link in self.overrides.items() if not name.startswith("h")]
         return min((rate for rate in [self.link.rate_mbps, *rates] if rate is not None), default=None)
+
+    @property
+    def lab_problem(self) -> str | None:
+        """Return what of its links no lab has, where, and what to do; None: nothing."""
+        links = {"link": self.link, "access": self.access}
+        links |= {f"overrides.{name}": link for name, link in self.overrides.items()}
+        problems = (f"fabric.{name}: {link.lab_problem}" for name, link in links.items() if link.lab_problem)
+        return next(problems, None)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> FabricSpec:

@@ -3,7 +3,7 @@
 A shaped port carries this tree (handles as Open vSwitch's own ``linux-htb`` uses them, so that a port's
 queue *q* is always class ``1:<q+1>``, whichever program sends to it)::
 
-    root htb 1:  ->  class 1:fffe (the link's rate)  ->  class 1:1 (queue 0)  ->  pfifo (the link's buffer)
+    root htb 1:  ->  class 1:fffe (the link's rate)  ->  class 1:1 (queue 0)  ->  pfifo or bfifo (the link's buffer)
                                                      ->  class 1:2 (queue 1)  ->  pfifo ...
 
 Queues are strict: HTB serves the lowest `prio` first. What decides a packet's queue is the DSCP (`u32` filters), or
@@ -35,6 +35,7 @@ OWN_RATE_BIT: Final = 1000
 OWN_BURST: Final = FRAME_BYTES + 86
 FILTER_PREFERENCE: Final = 1
 MOST_MBPS: Final = 10**7
+_BUFFERS: Final = frozenset({"buffer_packets", "buffer_bytes"})
 
 
 class LinkError(CapstanError, ValueError):
@@ -58,6 +59,10 @@ class Link:
     delay_ms: Annotated[
         float, Meta(ge=0, le=10**6, description="one-way delay in ms, where the kernel has netem")
     ] = 0.0
+    buffer_bytes: Annotated[
+        Annotated[int, Meta(ge=1, le=10**12)] | None,
+        Meta(description="bytes of packets that the port's queue holds, in place of buffer_packets"),
+    ] = None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], base: Link | None = None) -> Link:
@@ -74,14 +79,39 @@ class Link:
             if "rate_mbps" in given:
                 raise LinkError("rate_gbps cannot be together with rate_mbps: give one of them")
             given["rate_mbps"] = _in_mbps(given.pop("rate_gbps"))
+        if "buffer_packets" in given and given.get("buffer_bytes") is not None:
+            raise LinkError("buffer_bytes cannot be together with buffer_packets: give one of them")
+        known = (base or cls()).to_dict()
+        if given.keys() & _BUFFERS:
+            known = {name: value for name, value in known.items() if name not in _BUFFERS}
         try:
-            return build(cls, {**(base or cls()).to_dict(), **given}, "")
+            return build(cls, {**known, **given}, "")
         except PlainError as error:
             raise LinkError(f"{error.where.removeprefix('.')} {error.what}".strip()) from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that from_dict() takes back."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """Return plain data that from_dict() takes back: of the two buffers the one in force."""
+        other = "buffer_bytes" if self.buffer_bytes is None else "buffer_packets"
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != other}
+
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """Return what a queue of its port holds: packets, or else bytes."""
+        return (self.buffer_packets, None) if self.buffer_bytes is None else (None, self.buffer_bytes)
+
+    def full_packets(self, frame_bytes: int) -> int:
+        """Return how many packets of *frame_bytes* a queue of its port holds."""
+        return self.buffer_packets if self.buffer_bytes is None else self.buffer_bytes // frame_bytes
+
+    @property
+    def lab_problem(self) -> str | None:
+        """Return what of it no lab has, and what to do; None: nothing."""
+        if self.buffer_bytes is None or not self.delay_ms:
+            return None
+        return (
+            "buffer_bytes beside delay_ms is for simulations only, since netem counts packets: give buffer_packets, or "
+            "use ./capstan simulate"
+        )
 
     def limited(self, limit: PortLimit) -> Link:
         """Return this link where *limit* makes a port of it slower."""
@@ -93,7 +123,7 @@ class Link:
 
     def mininet_options(self) -> dict[str, Any]:
         """Return the same as options of Mininet's own TCLink (``mn --link tc``)."""
-        options: dict[str, Any] = {"max_queue_size": self.buffer_packets}
+        options: dict[str, Any] = {"max_queue_size": max(1, self.full_packets(FRAME_BYTES))}
         if self.rate_mbps is not None:
             options["bw"] = self.rate_mbps
         if self.delay_ms:
@@ -103,7 +133,12 @@ class Link:
     def __str__(self) -> str:
         rate = "unshaped" if self.rate_mbps is None else f"{self.rate_mbps:g} Mbit/s"
         delay = f", {self.delay_ms:g} ms" if self.delay_ms else ""
-        return f"{rate}, buffer {self.buffer_packets} packets{delay}"
+        return f"{rate}, buffer {self.buffer_words}{delay}"
+
+    @property
+    def buffer_words(self) -> str:
+        """Return what a queue of its port holds, with the unit."""
+        return f"{self.buffer_packets} packets" if self.buffer_bytes is None else f"{self.buffer_bytes} B"
 
 
 def _in_mbps(rate_gbps: object) -> float | None:
@@ -183,8 +218,14 @@ def reshape_commands(
             lines.append(f"class change dev {interface} parent 1:fffe classid 1:{q + 1:x} htb {words}")
     queue = _queue_words(new, new_delay, after)
     if queue != _queue_words(old, old_delay, before):
+        same_kind = queue.split()[0] == _queue_words(old, old_delay, before).split()[0]
         for q in range(min(before.number, after.number)):
-            lines.append(f"qdisc change dev {interface} parent 1:{q + 1:x} handle {_handle(q)} {queue}")
+            at = f"dev {interface} parent 1:{q + 1:x} handle {_handle(q)}"
+            lines += (
+                [f"qdisc change {at} {queue}"]
+                if same_kind
+                else [f"qdisc del {at}", f"qdisc add {at} {queue}"]
+            )
     for q in range(before.number, after.number):
         lines += _queue_lines(interface, q, new, new_delay, after)
     if before.number != after.number:
@@ -259,6 +300,10 @@ def burst_bytes(rate_mbps: float) -> int:
 
 
 def _queue_words(link: Link, delay_ms: float, queues: PortQueues) -> str:
+    if link.buffer_bytes is not None and queues.buffer_packets is None:
+        if delay_ms:
+            raise LinkError(f"a link's {link.lab_problem}")
+        return f"bfifo limit {link.buffer_bytes}"
     packets = queues.buffer_packets or link.buffer_packets
     if not delay_ms:
         return f"pfifo limit {packets}"

@@ -103,7 +103,7 @@ class PortTrees:
             problem = problem or "this kernel has no netem, and so no delay"
         if link.rate_mbps is None:
             return Applied(1, 0, 0, problem, queues.limit)
-        packets = queues.buffer_packets or link.buffer_packets
+        packets = queues.buffer_packets or link.limits[0] or 0
         return Applied(queues.number, packets, round(link.rate_mbps * 1e6), problem, queues.limit)
 
     def _shape(self, name: str) -> Link:
@@ -120,7 +120,7 @@ class PortTrees:
                 text = self._inside(node, partial(run, ["tc", "-j", "qdisc", "show"])).result()
                 nodes[node] = _limits(json.loads(text))
             shape, queues = self._shape(name), self._queues[name]
-            limit = queues.buffer_packets or shape.buffer_packets
+            limit = queues.buffer_packets or shape.buffer_bytes or shape.buffer_packets
             have = nodes[node].get(name, [])
             count = 0 if shape.rate_mbps is None else queues.number
             delayed = bool(shape.delay_ms) and self._netem
@@ -144,7 +144,7 @@ def _leaves(disciplines: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, int
     """Yield the port, queue and entry of what `tc -j qdisc show` says, of queues only."""
     for entry in disciplines:
         parent = str(entry.get("parent", ""))
-        if parent.startswith("1:") and entry["kind"] in ("pfifo", "netem"):
+        if parent.startswith("1:") and entry["kind"] in ("pfifo", "bfifo", "netem"):
             yield entry["dev"], int(parent[2:], 16) - 1, entry
 
 

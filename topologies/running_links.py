@@ -47,6 +47,7 @@ class RunningLinks:
                 old,
                 rate_mbps=old.rate_mbps if rate_mbps is None else rate_mbps,
                 buffer_packets=old.buffer_packets if buffer_packets is None else buffer_packets,
+                buffer_bytes=old.buffer_bytes if buffer_packets is None else None,
             )
             self.trees.reshape(link.name, new)
             for end in (link.intf1, link.intf2):

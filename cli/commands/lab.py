@@ -39,7 +39,8 @@ def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None
 
     loaded = load_spec(spec, (scheme,) if scheme else (), lab=True)
     single = dataclasses.replace(loaded.spec, schemes=loaded.spec.schemes[:1])
-    if (problem := first_lab_problem(single.schemes, single.policy)) is not None:
+    problem = first_lab_problem(single.schemes, single.policy) or single.fabric.lab_problem
+    if problem is not None:
         fail(f"{spec}: {problem}")
     need_path_policy(single, path_policy)
     deployment = Deployment(

@@ -19,6 +19,7 @@ from experiments.run.drain import DRAIN_LIMIT_S
 from experiments.run.packet_rings import PacketRing
 from experiments.spec.spec import Spec
 from topologies.lab import Lab
+from topologies.links import FRAME_BYTES
 from workloads.plan import Plan
 
 _SLOTS: Final = 2 * MOST_HOPS
@@ -271,7 +272,7 @@ def _links(lab: Lab) -> tuple[list[CapturedLink], dict[str, dict[str, int]]]:
                     destination=far.node.name,
                     bps=round((shape.rate_mbps or 0) * 1e6),
                     delay_ps=round(shape.delay_ms * 10**9) if lab.has_netem else 0,
-                    room=shape.buffer_packets,
+                    room=shape.full_packets(FRAME_BYTES),
                 )
             )
     return links, rows

@@ -86,7 +86,7 @@ class Simulation:
         default_factory=SimulatedTcp
     )
     buffer_bytes: Annotated[
-        BufferBytes | None, Meta(description="of every port, in bytes, in place of its buffer_packets")
+        BufferBytes | None, Meta(description="of every port, in bytes, in place of its link's buffer")
     ] = None
     shared_buffer: Annotated[
         SharedBuffer | None,

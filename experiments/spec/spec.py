@@ -205,7 +205,7 @@ class Spec:
         """Return the seconds of silence between two runs: `quiet_s`, or what full queues take to drain."""
         if self.quiet_s is not None:
             return self.quiet_s
-        return self.fabric.link.buffer_packets * self.packet_time_s + DRAIN_MARGIN_S
+        return self.fabric.link.full_packets(PACKET_BYTES) * self.packet_time_s + DRAIN_MARGIN_S
 
     def endpoints(self) -> list[Endpoint]:
         """Return the hosts, with their overlay addresses."""

@@ -71,9 +71,12 @@ class Simulation:
         sizes: Sequence[int],
         levels: Sequence[int] | None = None,
         scheme: Mapping[str, Any] | None = None,
-        rooms: Sequence[tuple[int, int]] | None = None,
+        rooms: Sequence[tuple[int, int | None, int | None]] | None = None,
     ) -> None:
-        """Raises ValueError for settings or flows that cannot be, or that would carry nothing."""
+        """rooms: what ports hold in place of the settings' buffer: number of the link, packets or else bytes.
+
+        Raises ValueError for settings or flows that cannot be, or that would carry nothing.
+        """
     def run(self, most_events: int) -> bool:
         """Simulate so many events, the interpreter released; return True if the run is over and its counts agree.
 

@@ -167,10 +167,13 @@ impl Simulation {
         Ok(())
     }
 
-    /// Give some links' ports room for so many packets instead of the configuration's, before anything runs.
-    pub fn set_rooms(&mut self, rooms: &[(u32, u32)]) -> Result<(), Error> {
-        for &(link, packets) in rooms {
-            let buffer = Buffer { limit: Limit::Packets(packets), ..self.config.buffer };
+    /// Give some links' ports a buffer of their own instead of the configuration's, before anything runs.
+    pub fn set_rooms(&mut self, rooms: &[(u32, Limit)]) -> Result<(), Error> {
+        let lengths = &self.config.lengths;
+        let packet = lengths.payload + lengths.header;
+        for &(link, limit) in rooms {
+            let buffer = Buffer { limit, ..self.config.buffer };
+            buffer.check(packet)?;
             let port = self.ports.get_mut(link as usize);
             let port = port.ok_or_else(|| Error(format!("there is no link {link} to give a buffer")))?;
             port.set_buffer(buffer);

@@ -26,7 +26,10 @@ use crate::fabric::cause_name;
 
 use admission::PyAsked;
 use recording::columns_of;
-use settings::{balancing_named, raised, transport_of, FabricSettings, RunSettings, SchemeSettings};
+use settings::{balancing_named, limit, raised, transport_of, FabricSettings, RunSettings, SchemeSettings};
+
+/// Number of a link, and the packets, or else the bytes, that its ports hold.
+type Room = (u32, Option<u32>, Option<u64>);
 
 /// A run. It goes on in steps, between which Python may look at it, or end it by leaving it.
 #[pyclass(name = "Simulation")]
@@ -56,7 +59,7 @@ impl Run {
         sizes: Vec<u64>,
         levels: Option<Vec<u32>>,
         scheme: Option<SchemeSettings<'_>>,
-        rooms: Option<Vec<(u32, u32)>>,
+        rooms: Option<Vec<Room>>,
     ) -> PyResult<Run> {
         let count = starts_ps.len();
         let levels = levels.unwrap_or_else(|| vec![0; count]);
@@ -95,7 +98,10 @@ impl Run {
             None => Simulation::new(config, demands),
         };
         let mut simulation = made.map_err(raised)?;
-        simulation.set_rooms(&rooms.unwrap_or_default()).map_err(raised)?;
+        let rooms = rooms.unwrap_or_default().into_iter();
+        let rooms: PyResult<Vec<_>> =
+            rooms.map(|(link, packets, bytes)| Ok((link, limit(packets, bytes)?))).collect();
+        simulation.set_rooms(&rooms?).map_err(raised)?;
         simulation.set_bursts(&bursts).map_err(raised)?;
         sharing.map_or(Ok(()), |sharing| simulation.share(sharing)).map_err(raised)?;
         let mut failure = Failure::default();

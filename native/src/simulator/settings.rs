@@ -80,6 +80,16 @@ pub(super) struct BufferSettings {
     pub(super) shared: Option<(u64, f64)>,
 }
 
+/// What a port holds: so many packets, or so many bytes; without either, any number.
+pub(super) fn limit(packets: Option<u32>, bytes: Option<u64>) -> PyResult<Limit> {
+    match (packets, bytes) {
+        (None, None) => Ok(Limit::Endless),
+        (Some(packets), None) => Ok(Limit::Packets(packets)),
+        (None, Some(bytes)) => Ok(Limit::Bytes(bytes)),
+        _ => Err(PyValueError::new_err("a buffer is limited in bytes or in packets, not in both")),
+    }
+}
+
 impl BufferSettings {
     pub(super) fn buffer(&self) -> PyResult<Buffer> {
         let discipline = match self.discipline.as_str() {
@@ -89,17 +99,9 @@ impl BufferSettings {
             "queues" => Discipline::Queues(self.queues),
             other => return Err(unknown("queue", other)),
         };
-        let limit = match (self.limit_bytes, self.limit_packets) {
-            (None, None) => Limit::Endless,
-            (Some(bytes), None) => Limit::Bytes(bytes),
-            (None, Some(packets)) => Limit::Packets(packets),
-            _ => {
-                return Err(PyValueError::new_err("a buffer is limited in bytes or in packets, not in both"))
-            }
-        };
         Ok(Buffer {
             discipline,
-            limit,
+            limit: limit(self.limit_packets, self.limit_bytes)?,
             mark_from: self.mark_from_packets,
             drops_unmarkable: self.drops_unmarkable,
         })

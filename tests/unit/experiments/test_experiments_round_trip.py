@@ -63,14 +63,24 @@ def limited(meta: Meta) -> bool:
     return any(limit is not None for limit in limits)
 
 
+def one_buffer(link: Link) -> Link:
+    """Return a link with one of its two buffers, which holds a full packet."""
+    return (
+        link
+        if link.buffer_bytes is None
+        else Link(link.rate_mbps, delay_ms=link.delay_ms, buffer_bytes=max(9000, link.buffer_bytes))
+    )
+
+
+LINKS = values_of(Link).map(one_buffer)
 FABRICS = st.builds(
     FabricSpec,
     leaves=st.integers(2, 4),
     spines=st.integers(1, 4),
     hosts_per_leaf=st.none() | st.integers(1, 4),
-    link=values_of(Link),
-    access=values_of(Link),
-    overrides=st.dictionaries(st.just("l1-s1"), values_of(Link)),
+    link=LINKS,
+    access=LINKS,
+    overrides=st.dictionaries(st.just("l1-s1"), LINKS),
     down=st.lists(st.just("l2-s1"), max_size=1).map(tuple),
     mtu=st.integers(1280, 9000),
 )

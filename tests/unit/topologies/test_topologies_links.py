@@ -10,12 +10,13 @@ from ovsdb.port_queues import PortLimit, PortQueues
 from protocol.underlay import queue_of_dscp
 from topologies.links import Link, LinkError, link_of, reshape_commands, shape_commands
 
+RATES = st.none() | st.floats(0.1, 1000).map(lambda rate: round(rate, 3))
 LINKS = st.builds(
     Link,
-    rate_mbps=st.none() | st.floats(0.1, 1000).map(lambda rate: round(rate, 3)),
+    rate_mbps=RATES,
     buffer_packets=st.integers(1, 5000),
     delay_ms=st.sampled_from([0.0, 0.5, 10.0]),
-)
+) | st.builds(Link, rate_mbps=RATES, buffer_bytes=st.integers(1500, 10**7))
 
 
 class FakePort:
@@ -45,6 +46,9 @@ class FakePort:
         for line in lines:
             kind, verb, dev, name, *words = line.split()
             assert (dev, name) == ("dev", "p1")
+            if (kind, verb) == ("qdisc", "del") and words[0] == "parent":
+                del self.tree[words[3]]
+                continue
             if (kind, verb) == ("qdisc", "del"):
                 assert self.tree, "nothing to delete"
                 self.tree.clear()
@@ -147,6 +151,8 @@ def test_unshaped_port_is_left_alone() -> None:
         ({"rate_mbps": True}, "rate_mbps"),
         ({"buffer_packets": 0}, "buffer_packets"),
         ({"buffer_packets": 2.5}, "buffer_packets"),
+        ({"buffer_bytes": 0}, "buffer_bytes"),
+        ({"buffer_bytes": 9000, "buffer_packets": 6}, "buffer_bytes cannot be together .*: give one of them"),
         ({"delay_ms": -0.1}, "delay_ms"),
         ({"delay_ms": None}, "delay_ms"),
         ({"speed": 10}, "speed"),
@@ -168,6 +174,26 @@ def test_links_from_what_people_write() -> None:
     assert link_of(10) == Link(rate_mbps=10)
     assert Link.from_dict({"rate_mbps": 2}, base=Link(10, 64)) == Link(2, 64)
     assert str(Link(10, 64, 1)) == "10 Mbit/s, buffer 64 packets, 1 ms"
+    assert str(Link(10, buffer_bytes=9000)) == "10 Mbit/s, buffer 9000 B"
+
+
+def test_of_two_buffers_a_single_links_own_is_in_force() -> None:
+    in_bytes, in_packets = Link(10, buffer_bytes=9000), Link(10, 64)
+    assert Link.from_dict({"buffer_packets": 6}, base=in_bytes) == Link(10, 6)
+    assert Link.from_dict({"buffer_bytes": 9000}, base=in_packets) == in_bytes
+    assert Link.from_dict({"rate_mbps": 2}, base=in_bytes) == Link(2, buffer_bytes=9000)
+    assert (in_bytes.full_packets(1500), in_packets.full_packets(1500)) == (6, 64)
+
+
+def test_a_buffer_in_bytes_is_the_kernels_own_but_for_queues_and_delays_of_packets() -> None:
+    link = Link(20, buffer_bytes=9000)
+    assert shape_commands("p1", link, netem=True)[-1].endswith("handle 11: bfifo limit 9000")
+    of_a_scheme = shape_commands("p1", link, False, PortQueues(2, 6))
+    assert [line.partition("pfifo")[2] for line in of_a_scheme if "fifo" in line] == [" limit 6"] * 2
+    delayed = Link(20, delay_ms=1, buffer_bytes=9000)
+    assert "bfifo" in shape_commands("p1", delayed, netem=False)[-1]
+    with pytest.raises(LinkError, match="beside delay_ms is for simulations only"):
+        shape_commands("p1", delayed, netem=True)
 
 
 @given(LINKS, st.none() | st.integers(1000, 10**9), st.integers(0, 10**6))

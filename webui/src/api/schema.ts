@@ -408,6 +408,11 @@ export interface components {
              * @default 0
              */
             delay_ms: number;
+            /**
+             * @description bytes of packets that the port's queue holds, in place of buffer_packets
+             * @default null
+             */
+            buffer_bytes: number | null;
             /** @description Gbit/s (10^9 bit) on layer 2, in place of rate_mbps; null: unshaped */
             rate_gbps?: number | null;
         };
@@ -644,7 +649,7 @@ export interface components {
             /** @description single settings in place of the profile's */
             tcp?: components["schemas"]["SpecSimulatedTcp"];
             /**
-             * @description of every port, in bytes, in place of its buffer_packets
+             * @description of every port, in bytes, in place of its link's buffer
              * @default null
              */
             buffer_bytes: number | null;

@@ -2,6 +2,7 @@
 //! is what takes time.
 
 mod admission;
+mod byte_buffers;
 mod fabrics;
 mod lone_flows;
 mod marks;

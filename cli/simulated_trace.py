@@ -42,22 +42,24 @@ _PFABRIC_BUFFER_BYTES: Final = 36_864
 class AskedTrace:
     """What of a trace is simulated, and where the result goes. flows: the first ones alone; None: all of the file.
 
-    reference: figures to stand beside; None: none do. profile: of the hosts' TCP, None: they have none.
+    reference: figures to stand beside; None: none do.
     """
 
     file: Path
     flows: int | None
     reference: Path | None
-    profile: Profile | None
     json_file: str | None
 
 
-def run_trace(asked: AskedTrace, settings: Settings) -> None:
+def run_trace(asked: AskedTrace, options: Mapping[str, Any]) -> None:
     """Simulate and print; ends the program with `BEYOND_TOLERANCE` if a figure is beyond the reference's tolerance.
+
+    options: of the command line, by the names of `_settings_of`.
 
     Raises:
         OSError, TraceError, SettingsError: a file that cannot be read, or what cannot be simulated or compared.
     """
+    settings = _settings_of(**options)
     trace = read_trace(asked.file)
     trace = trace.first(asked.flows) if asked.flows else trace
     others = read_reference(asked.reference, settings, trace) if asked.reference else {}
@@ -75,19 +77,20 @@ def run_trace(asked: AskedTrace, settings: Settings) -> None:
     if asked.json_file:
         write_json(_document(settings, result, figures, others), asked.json_file)
     if asked.json_file != "-":
-        _print(len(trace), settings, asked.profile, result, figures, others)
+        profile = _profile_of(options["transport"], options["profile"])
+        _print(len(trace), settings, profile, result, figures, others)
     beyond = [name for name, other in others.items() if other.holds(figures[name].value) is False]
     if beyond:
         progress.print(f"beyond the reference's tolerance: {'; '.join(beyond)}", markup=False, soft_wrap=True)
         sys.exit(BEYOND_TOLERANCE)
 
 
-def profile_of(transport: str | None, profile: Profile | None) -> Profile | None:
+def _profile_of(transport: str | None, profile: Profile | None) -> Profile | None:
     """Return the profile that a transport has if none is asked for; None: the transport is no TCP."""
     return profile or _PROFILE_OF.get(transport or "")
 
 
-def settings_of(
+def _settings_of(
     *,
     leaves: int,
     hosts_per_leaf: int,

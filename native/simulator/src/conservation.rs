@@ -97,39 +97,15 @@ fn equal(sent: u64, accounted: u64, place: impl Fn() -> String) -> Result<(), Er
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Lengths};
     use crate::flow::{Demand, Flow};
-    use crate::paths::Balancing;
-    use crate::queue::{Buffer, Discipline, Limit};
-    use crate::time::Rate;
-    use crate::topology::{LeafSpine, Shape};
+    use crate::queue::{Discipline, Limit};
+    use crate::simulation::tests::small_leaf_spine;
     use crate::transport::{pfabric, Transport};
 
     /// A run with losses, after so many events.
     fn run(events: u64) -> Simulation {
-        let rate = Rate::new(10_000_000_000);
-        let shape = Shape::LeafSpine(LeafSpine {
-            leaves: 1,
-            hosts_per_leaf: 4,
-            spines: 1,
-            host_rate: rate,
-            spine_rate: rate,
-            delay: 200_000,
-        });
-        let config = Config {
-            shape,
-            changes: Vec::new(),
-            buffer: Buffer {
-                discipline: Discipline::PFabric,
-                limit: Limit::Bytes(9000),
-                mark_from: 0,
-                drops_unmarkable: false,
-            },
-            lengths: Lengths { payload: 1460, header: 40, acknowledgement: 40 },
-            transport: Transport::PFabric(pfabric::Settings::default()),
-            balancing: Balancing::Turn,
-            seed: 1,
-        };
+        let transport = Transport::PFabric(pfabric::Settings::default());
+        let config = small_leaf_spine((1, 1), Discipline::PFabric, Limit::Bytes(9000), transport);
         let demand = |source| Demand { start: 0, source, destination: 3, bytes: 60_000, level: 0 };
         let mut simulation = Simulation::new(config, (0..3).map(demand).collect()).unwrap();
         simulation.run(events).unwrap();

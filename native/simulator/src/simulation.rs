@@ -390,4 +390,4 @@ impl Simulation {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -12,31 +12,36 @@ use crate::transport::Transport;
 
 const HOSTS: u32 = 12;
 
-/// Flows of 1 to 60 packets among 12 hosts below three leaves, four spines between them.
-fn crowd(transport: Transport, room: u32) -> Simulation {
+/// Leaves with four hosts each, all links of 10 Gbit/s, packets of 1500 B in turn over the spines.
+pub(crate) fn small_leaf_spine(
+    (leaves, spines): (u32, u32),
+    discipline: Discipline,
+    limit: Limit,
+    transport: Transport,
+) -> Config {
     let rate = Rate::new(10_000_000_000);
     let shape = Shape::LeafSpine(LeafSpine {
-        leaves: 3,
+        leaves,
         hosts_per_leaf: 4,
-        spines: 4,
+        spines,
         host_rate: rate,
         spine_rate: rate,
         delay: 200_000,
     });
-    let config = Config {
+    Config {
         shape,
         changes: Vec::new(),
-        buffer: Buffer {
-            discipline: Discipline::Fifo,
-            limit: Limit::Packets(room),
-            mark_from: 0,
-            drops_unmarkable: false,
-        },
+        buffer: Buffer { discipline, limit, mark_from: 0, drops_unmarkable: false },
         lengths: Lengths { payload: 1460, header: 40, acknowledgement: 40 },
         transport,
         balancing: Balancing::Turn,
         seed: 1,
-    };
+    }
+}
+
+/// Flows of 1 to 60 packets among 12 hosts below three leaves, four spines between them.
+fn crowd(transport: Transport, room: u32) -> Simulation {
+    let config = small_leaf_spine((3, 4), Discipline::Fifo, Limit::Packets(room), transport);
     let demand = |row: u32| Demand {
         start: u64::from(row * 7919 % 500) * MICROSECOND,
         source: row % HOSTS,

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,20 @@ def test_jupyter_has_what_notebooks_import_and_starts_as_root() -> None:
     assert json.loads(settings)["ServerApp"]["allow_root"] is True
     assert document()["remoteUser"] == "root"
     assert set(document()["forwardPorts"]) == {int(port) for port in document()["portsAttributes"]}
+
+
+def test_git_trusts_the_checkout_once_however_often_it_is_set_up(tmp_path: Path) -> None:
+    lines = (HERE / "set-up").read_text().splitlines()
+    [trust] = [line for line in lines if line.startswith("git config")]
+    place = tmp_path / "work space"
+    place.mkdir()
+    for _ in range(2):
+        subprocess.run(
+            ["bash", "-ec", trust], cwd=place, env=os.environ | {"HOME": str(tmp_path)}, check=True
+        )
+    asked = ["git", "config", "--global", "--get-all", "safe.directory"]
+    said = subprocess.check_output(asked, env=os.environ | {"HOME": str(tmp_path)}, text=True)
+    assert said == f"{place}\n"
 
 
 def test_sysctls_of_network_namespaces_can_be_written_in_it_as_in_the_labs_container() -> None:

@@ -1,9 +1,10 @@
 """How hypothesis searches (without a look at a clock, for the machine may be busy; anew each time, but the same in CI),
-and in which order several processes take the tests.
+in which order several processes take the tests, and where Python looks for garbage.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -30,3 +31,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Have several processes begin with the files that take longest; one process goes by name."""
     if hasattr(config, "workerinput"):
         items[:] = [items[index] for index in longest_first([item.path for item in items])]
+
+
+def pytest_collection_finish() -> None:
+    """Keep modules and tests, which stay to the end, out of Python's searches for garbage: a tenth of all time."""
+    gc.freeze()

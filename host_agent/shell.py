@@ -53,6 +53,8 @@ SHARE_EVERY_S: Final = 0.05
 """How often the controller gets what we have on our paths, where a path policy shares it."""
 FINISHED_EVERY_S: Final = 0.5
 """How often the controller gets the flows that have ended, where the policy predicts."""
+ERROR_CHARS: Final = 4096
+"""Of why a policy cannot be used; the controller keeps no more."""
 ANNOUNCE_EVERY_S: Final = 10.0
 _MOST_READS: Final = 4
 
@@ -280,7 +282,9 @@ class Agent:
         except PolicyError as error:
             _LOG.error("the policy cannot be used, the old one stays: %s", error)
             version = message.policy.get("version")
-            self._channel.send(PolicyApplied(version if isinstance(version, int) else -1, str(error)))
+            self._channel.send(
+                PolicyApplied(version if isinstance(version, int) else -1, str(error)[:ERROR_CHARS])
+            )
             return
         try:
             self._tun.set_initial_window(

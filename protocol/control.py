@@ -16,14 +16,32 @@ from __future__ import annotations
 import hashlib
 import hmac
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
+
+from msgspec import Meta
 
 from protocol import admission
+from protocol.limits import (
+    ACTIVE_MOST,
+    COLUMN_MOST,
+    PATHS_MOST,
+    Count,
+    Name,
+    Port,
+    Seconds,
+    Text,
+    Version,
+)
 from protocol.priority import FeatureName, TypePriority
 from protocol.sent_again import SentAgain
 
 FLOWS_PER_PART: Final = 256
 """Of a report: with the most paths that an agent counts of a flow (1024) they fit a frame."""
+PathCounts = Annotated[dict[Name, Count], Meta(max_length=PATHS_MOST)]
+"""Datagrams by path stamp, as text."""
+Numbers = Annotated[list[int], Meta(max_length=COLUMN_MOST)]
+Addresses = Annotated[list[Text], Meta(max_length=COLUMN_MOST)]
+Times = Annotated[list[Seconds], Meta(max_length=COLUMN_MOST)]
 MOST_FLOWS: Final = 131072
 """Of all parts of a report: those of two tables of an agent that are full."""
 
@@ -33,7 +51,7 @@ class Challenge:
     """The controller asks an agent to prove that it has the token."""
 
     type: ClassVar[str] = "challenge"
-    nonce: str
+    nonce: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +59,14 @@ class Hello:
     """Who the agent is. Addresses as text; ``session`` is the number in its datagrams."""
 
     type: ClassVar[str] = "hello"
-    proof: str
-    nonce: str
-    host: str
-    underlay_ip: str
-    underlay_mac: str
-    overlay: list[str]
+    proof: Text
+    nonce: Text
+    host: Text
+    underlay_ip: Text
+    underlay_mac: Text
+    overlay: Annotated[list[Text], Meta(max_length=COLUMN_MOST)]
     session: int
-    version: str
+    version: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +146,8 @@ class PathLoad:
     """
 
     type: ClassVar[str] = "path-load"
-    short_flows: dict[str, int]
-    delays_s: dict[str, dict[str, float]]
+    short_flows: dict[Text, int]
+    delays_s: dict[Text, dict[Text, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,15 +177,15 @@ class FinishedFlows:
     """
 
     type: ClassVar[str] = "finished-flows"
-    now_s: float
-    protocol: list[int]
-    source: list[str]
-    source_port: list[int]
-    destination: list[str]
-    destination_port: list[int]
-    bytes: list[int]
-    start_s: list[float]
-    end_s: list[float]
+    now_s: Seconds
+    protocol: Numbers
+    source: Addresses
+    source_port: Numbers
+    destination: Addresses
+    destination_port: Numbers
+    bytes: Numbers
+    start_s: Times
+    end_s: Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +193,7 @@ class PolicyApplied:
     """An agent has taken that version of the policy; ``error``: why it has not."""
 
     type: ClassVar[str] = "policy-applied"
-    version: int
+    version: Version
     error: str = ""
 
 
@@ -192,7 +210,7 @@ class Report:
     """Ask for the records of all flows that were active since the last report that said ``forget``."""
 
     type: ClassVar[str] = "report"
-    id: int
+    id: Count
     forget: bool = False
 
 
@@ -206,26 +224,26 @@ class FlowEntry:
     (sender): of its newest data. Times are seconds of the host's monotonic clock.
     """
 
-    side: str
-    protocol: int
-    source: str
-    source_port: int
-    destination: str
-    destination_port: int
-    traffic_class: str
-    packets: int
-    bytes: int
-    first_s: float
-    last_s: float
-    paths: dict[str, int] = field(default_factory=dict)
-    repairs: int = 0
-    recovered: int = 0
-    lost: int = 0
-    reordered: int = 0
-    held: int = 0
-    release_timeouts: int = 0
-    paths_by_class: dict[str, dict[str, int]] = field(default_factory=dict)
-    priority: int = 0
+    side: Name
+    protocol: Count
+    source: Text
+    source_port: Port
+    destination: Text
+    destination_port: Port
+    traffic_class: Name
+    packets: Count
+    bytes: Count
+    first_s: Seconds
+    last_s: Seconds
+    paths: PathCounts = field(default_factory=dict)
+    repairs: Count = 0
+    recovered: Count = 0
+    lost: Count = 0
+    reordered: Count = 0
+    held: Count = 0
+    release_timeouts: Count = 0
+    paths_by_class: Annotated[dict[Name, PathCounts], Meta(max_length=8)] = field(default_factory=dict)
+    priority: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +251,8 @@ class FlowReport:
     """The answer to the request with this ``id``, or a part of it. ``more``: another part follows."""
 
     type: ClassVar[str] = "flows"
-    id: int
-    flows: list[FlowEntry]
+    id: Count
+    flows: Annotated[list[FlowEntry], Meta(max_length=MOST_FLOWS)]
     more: bool = False
 
     @classmethod
@@ -264,9 +282,9 @@ class ActiveFlows:
     """
 
     type: ClassVar[str] = "active-flows"
-    now_s: float
-    flows: list[FlowEntry]
-    more: int = 0
+    now_s: Seconds
+    flows: Annotated[list[FlowEntry], Meta(max_length=ACTIVE_MOST)]
+    more: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +311,7 @@ class Ping:
     """Asks for a `Pong` with the same ``id``."""
 
     type: ClassVar[str] = "ping"
-    id: int
+    id: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +319,7 @@ class Pong:
     """Answers a `Ping`."""
 
     type: ClassVar[str] = "pong"
-    id: int
+    id: Count
 
 
 Message = (

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
+
+from msgspec import Meta
+
+from protocol.limits import COLUMN_MOST, Count, Port, Seconds, Text
 
 FlowState = Literal["small", "waiting", "granted", "unscheduled", "done", "unknown", "no-admission"]
 Trigger = Literal["gap", "time-out", "probe", "crossed"]
@@ -43,20 +47,20 @@ class Resent:
     reached the agent.
     """
 
-    source: str
-    source_port: int
-    destination: str
-    destination_port: int
+    source: Text
+    source_port: Port
+    destination: Text
+    destination_port: Port
     state: FlowState
     trigger: Trigger
-    at_s: float
-    lasted_s: float
-    quiet_s: float
-    late_s: float
-    in_flight_bytes: int
-    bytes: int
-    needless_bytes: int = 0
-    queue_bytes: int = 0
+    at_s: Seconds
+    lasted_s: Seconds
+    quiet_s: Seconds
+    late_s: Seconds
+    in_flight_bytes: Count
+    bytes: Count
+    needless_bytes: Count = 0
+    queue_bytes: Count = 0
 
     def verdicts(self) -> dict[Verdict, int]:
         """Return its bytes by what became of what was sent first; those that are 0 are missing."""
@@ -74,8 +78,8 @@ class SentAgain:
     """A host's retransmission episodes that are over; each is reported once. ``now_s``: the clock of their times."""
 
     type: ClassVar[str] = "sent-again"
-    now_s: float
-    resent: list[Resent]
+    now_s: Seconds
+    resent: Annotated[list[Resent], Meta(max_length=COLUMN_MOST)]
 
 
 def by_cause(resent: Iterable[Resent]) -> dict[tuple[FlowState, Trigger, Verdict], int]:

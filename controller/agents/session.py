@@ -49,6 +49,8 @@ QUEUE_LENGTH: Final = 64
 MOST_COUNTERS: Final = 512
 LONGEST_COUNTER: Final = 100
 """Characters of a counter's name."""
+ERROR_CHARS: Final = 4096
+"""Of why an agent has not applied a policy: it is in every answer about agents."""
 DECISIONS_BYTES: Final = 64 * 1024
 """More than so much that the agent has not read, and decisions are not worth anything to it: it asks again."""
 
@@ -256,7 +258,7 @@ class AgentSession:
         match message:
             case PolicyApplied(version, error):
                 if error:
-                    self.error_version, self.applied_error = version, error
+                    self.error_version, self.applied_error = version, error[:ERROR_CHARS]
                 else:
                     self.applied_version, self.applied_error = version, ""
                 self.on_change()

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin, is_type
 
 import sqlalchemy
 from flask import Flask
+from msgspec import Meta
 
 from controller.api.describing import (
     LARGEST,
@@ -101,8 +102,10 @@ class Schemas:
             return dict(_PLAIN[kind])
         origin, inner = get_origin(kind), get_args(kind)
         if origin is Annotated:
-            bounds = bounds_of(kind)
-            return self.of(inner[1]) if bounds is None else self.of(inner[0]) | in_json_schema(bounds)
+            if not isinstance(inner[1], Meta):
+                return self.of(inner[1])
+            bounds = bounds_of(kind)  # None: of a text's or a list's length, which answers do not promise
+            return self.of(inner[0]) | ({} if bounds is None else in_json_schema(bounds))
         if origin is Literal:
             return {"enum": list(inner)}
         if origin in (types.UnionType, typing.Union):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
+import math
 import re
 import threading
 import time
@@ -14,11 +16,14 @@ from typing import Any, Final
 
 from controller.subscribers import Subscribers
 
+LOG: Final = logging.getLogger("capstan.live")
 KEPT: Final = 20_000
 SET_S: Final = 0.05
 """Seconds by which the wall clock may differ from what it was; beyond, it has been set, or has drifted."""
 MOST_TEXT: Final = 4096
 """Characters of a text of an event: errors and names come from clients, and all readers get them."""
+MOST_BITS: Final = 1024
+"""Of a whole number: beyond, it is no float, and from some 14 000 on Python writes none."""
 FEW: Final = 500
 """Events that are sooner found one by one, from the nearer end, than by going through all before them."""
 
@@ -127,7 +132,14 @@ class EventLog:
         self._offset = self._began - time.monotonic()
 
     def add(self, event: Any) -> None:
-        """Keep an event, its texts cut off at `MOST_TEXT`; its ``at``, if it has one, is on the monotonic clock."""
+        """Keep an event, its texts cut off at `MOST_TEXT`; its ``at``, if it has one, is on the monotonic clock.
+
+        One with a number that JSON has no form for is logged and dropped: it would be in every later answer.
+        """
+        unsayable = _unsayable(event)
+        if unsayable is not None:
+            LOG.error("an event %s is dropped: JSON has no form for its %s", kind_of(event), unsayable)
+            return
         event = _shortened(event)
         before, wall, after = time.monotonic(), self._clock(), time.monotonic()
         time_s = getattr(event, "at", before)
@@ -190,6 +202,17 @@ class EventLog:
             if self._events and self._events[0].cursor > 1:
                 return self._events[0].at
         return self._began
+
+
+def _unsayable(event: Any) -> str | None:
+    """Return the field of an event whose number JSON cannot say; None: there is none."""
+    for name in getattr(event, "__dataclass_fields__", ()):
+        value = getattr(event, name)
+        if isinstance(value, float) and not math.isfinite(value):
+            return name
+        if isinstance(value, int) and value.bit_length() > MOST_BITS:
+            return name
+    return None
 
 
 def _shortened(event: Any) -> Any:

@@ -6,6 +6,7 @@ become smaller began anew. A flow is known by its 5-tuple and by when its sender
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any, Final, Literal
 from controller.live.past_flows import PastFlows
 from protocol.control import ActiveFlows, FlowEntry
 
+LOG: Final = logging.getLogger("capstan.live")
 KEPT_FLOWS: Final = 10_000
 """Flows with a timeline; those before them are rows (`PastFlows`)."""
 KEPT_STEPS: Final = 600
@@ -130,16 +132,12 @@ class LiveFlows:
         """Return a sample of the flows reported since the step before, and of those that have ended."""
         interval = max(1e-3, now - self._stepped_at) if self._stepped_at is not None else 1.0
         self._stepped_at = now
-        changed = dict(self._touched)
-        for flow in self._touched.values():
-            flow.state = "active"
-            self._active[flow.id] = flow
-            self._step(flow, now, interval)
+        touched, self._touched = self._touched, {}
+        changed = {flow.id: flow for flow in touched.values() if self._stepped(flow, now, interval)}
         for flow in [flow for flow in self._active.values() if now - flow.last_at > ENDED_S]:
             flow.state, flow.bits_per_s, flow.paths_now = "ended", 0.0, {}
             del self._active[flow.id]
             changed[flow.id] = flow
-        self._touched.clear()
         shown = sorted(changed.values(), key=lambda flow: (-flow.bits_per_s, -flow.id))
         more = max(0, len(shown) - SHOWN) + sum(self._more.values())
         self._more.clear()
@@ -221,6 +219,20 @@ class LiveFlows:
         if now is None or (entry.side in now.sides and now.sides[entry.side].first_s != entry.first_s):
             return None
         return now
+
+    def _stepped(self, flow: LiveFlow, now: float, interval: float) -> bool:
+        """Do a flow's step; return False where it cannot be done, so that the others go on."""
+        flow.state = "active"
+        try:
+            self._step(flow, now, interval)
+        except Exception:
+            LOG.exception("what was reported of flow %d is dropped", flow.id)
+            flow.sides.clear()
+            flow.reported.clear()
+            flow.reported_paths.clear()
+            return False
+        self._active[flow.id] = flow
+        return True
 
     def _keep(self, flow: LiveFlow) -> None:
         self._next_id += 1

@@ -26,7 +26,8 @@ from protocol.control import (
     Welcome,
     proof,
 )
-from protocol.frames import MAX_FRAME_BYTES, FrameReader, encode
+from protocol.frames import FrameReader, encode
+from protocol.limits import FRAME_BYTES
 from tests.unit.agents_channel import TOKEN, agent_config, impostor, running_channel, served
 from tests.unit.host_agent.channel_controller import receive, welcome
 from tests.unit.own_ca import make_ca
@@ -74,7 +75,7 @@ def test_records_of_flows_outlive_a_connection_that_is_being_made_or_lost(tmp_pa
 
 def test_a_record_that_went_in_part_goes_whole_on_the_next_connection(tmp_path: Path) -> None:
     path = tmp_path / "agents.sock"
-    big = replace(finished(0), source=["10.128.1.1" * 400_000])
+    big = replace(finished(0), source=["10.128.1.1" * 100] * 4_000)
     got: list[Message] = []
 
     def behave(connection: socket.socket, number: int) -> None:
@@ -150,7 +151,7 @@ def test_a_record_that_takes_room_leaves_the_frame_that_tls_has_begun(tmp_path: 
 def test_a_report_of_more_flows_than_a_frame_holds_arrives_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("protocol.frames.MAX_FRAME_BYTES", 100_000)
+    monkeypatch.setattr("protocol.frames.FRAME_BYTES", 100_000)
     flows = [
         FlowEntry("sender", 6, "10.128.1.1", port, "10.128.1.2", 2, "short", 3, 4, 0.0, 1.0)
         for port in range(5000)
@@ -173,7 +174,7 @@ def test_a_report_of_more_flows_than_a_frame_holds_arrives_whole(
 def test_a_message_that_no_frame_holds_does_not_end_the_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("protocol.frames.MAX_FRAME_BYTES", 100_000)
+    monkeypatch.setattr("protocol.frames.FRAME_BYTES", 100_000)
     with served(tmp_path) as at, running_channel(agent_config(f"unix:{at.socket_path}")) as agent:
         agent.wait(Connected)
         agent.channel.send(PolicyApplied(1, "x" * 100_000))
@@ -188,4 +189,4 @@ def test_the_parts_of_a_report_fit_their_frames_whatever_paths_its_flows_took() 
     entry = replace(entry, paths=paths, paths_by_class={"control": paths})
     (first, last) = FlowReport.parts(1, [entry] * (FLOWS_PER_PART + 1))
     assert (first.more, last.more) == (True, False)
-    assert len(encode(first)) <= MAX_FRAME_BYTES
+    assert len(encode(first)) <= FRAME_BYTES

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import struct
+import time
 from typing import Any
 
 import pytest
@@ -13,7 +15,9 @@ from hypothesis import strategies as st
 from protocol import control
 from protocol.control import Directory, Peer, SetPolicy
 from protocol.frames import JSON_FORMAT, ControlError, FrameReader, encode
+from protocol.limits import FROM_AGENT_BYTES, OTHER_BYTES
 from protocol.policy import ClassPolicy, CodingPolicy, Policy, PolicyError, ReleasePolicy
+from protocol.sent_again import Resent
 
 MESSAGES = [
     control.Challenge("ab"),
@@ -112,7 +116,87 @@ def test_malformed_messages_say_what_is_wrong(data: object, text: str) -> None:
     assert text in str(caught.value)
 
 
+def entry(**changes: object) -> dict[str, object]:
+    plain = control.FlowEntry("sender", 6, "10.0.0.1", 1, "10.0.0.2", 2, "short", 3, 4, 0.0, 1.0)
+    return dataclasses.asdict(plain) | changes
+
+
+def resent(**changes: object) -> dict[str, object]:
+    plain = Resent("10.0.0.1", 1, "10.0.0.2", 2, "granted", "gap", 0.0, 0.0, 0.0, 0.0, 1, 1)
+    return dataclasses.asdict(plain) | changes
+
+
+BEYOND_ALL_BOUNDS = {
+    "bytes of a flow": {"type": "active-flows", "now_s": 1, "flows": [entry(bytes=10**400)]},
+    "bytes just beyond": {"type": "active-flows", "now_s": 1, "flows": [entry(bytes=2**62 + 1)]},
+    "a negative count": {"type": "active-flows", "now_s": 1, "flows": [entry(lost=-1)]},
+    "a port": {"type": "active-flows", "now_s": 1, "flows": [entry(source_port=65_536)]},
+    "a time": {"type": "active-flows", "now_s": 1, "flows": [entry(last_s=1e300)]},
+    "a path's name": {"type": "active-flows", "now_s": 1, "flows": [entry(paths={"9" * 17: 1})]},
+    "more paths than an agent counts": {
+        "type": "active-flows", "now_s": 1, "flows": [entry(paths={str(one): 1 for one in range(1025)})],
+    },
+    "more flows than were asked for": {"type": "active-flows", "now_s": 1, "flows": [entry()] * 33},
+    "an address": {"type": "flows", "id": 1, "flows": [entry(source="a" * 2000)]},
+    "bytes of an episode": {"type": "sent-again", "now_s": 1, "resent": [resent(bytes=9 * 10**4299)]},
+    "the version of a policy": {"type": "policy-applied", "version": 10**30},
+    "a host's name": {**json.loads(encode(MESSAGES[1])[5:]), "host": "h" * 2000},
+    "a pong": {"type": "pong", "id": 2**63},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", BEYOND_ALL_BOUNDS.values(), ids=BEYOND_ALL_BOUNDS)
+def test_numbers_and_texts_have_bounds(bad: object) -> None:
+    """10**400 bytes of a flow ended all live flows until a restart, sums of two episodes the view of them."""
+    with pytest.raises(ControlError) as caught:
+        FrameReader().feed(frame(bad))
+    assert len(str(caught.value)) < 300
+
+
+def test_the_largest_that_is_right_passes() -> None:
+    paths = {str(4095 - one): 1 << 62 for one in range(1024)}
+    most = control.FlowEntry(
+        "receiver", 255, "f" * 39, 65_535, "f" * 39, 65_535, "control", 1 << 62, 1 << 62, 1e9, 1e9, paths
+    )
+    message = control.ActiveFlows(1e9, [most] * 32, 1 << 20)
+    assert FrameReader(from_agent).feed(encode(message)) == [message]
+    report = control.FlowReport(1, [dataclasses.replace(most, paths_by_class={"control": paths})] * 64, True)
+    assert FrameReader(from_agent).feed(encode(report)) == [report]
+
+
+def from_agent(kind: str) -> int:
+    return FROM_AGENT_BYTES.get(kind, OTHER_BYTES)
+
+
+def test_a_frame_is_refused_as_soon_as_its_type_says_that_it_is_too_large() -> None:
+    body = b'{"type":"counters","values":{"a":1}}'
+    head = struct.pack("!IB", OTHER_BYTES + 2, JSON_FORMAT)
+    reader = FrameReader(from_agent)
+    assert reader.feed(head + body[:10]) == []
+    with pytest.raises(ControlError, match=f"counters: {OTHER_BYTES + 1} B are more than {OTHER_BYTES} B"):
+        reader.feed(body[10:] + b" " * 64)
+    with pytest.raises(ControlError, match="whose type is not first"):
+        FrameReader(from_agent).feed(head + b'{"values":{},"type":"flows"' + b" " * 64)
+    with pytest.raises(ControlError, match="are not an admission message"):
+        FrameReader(from_agent).feed(struct.pack("!IB", 1000, 0x43))
+
+
+def test_what_is_no_field_of_a_message_costs_next_to_nothing() -> None:
+    """Five million empty lists took the channel's loop for 8 s, and so many dead objects for the collector."""
+    body = b'{"type":"flows","id":1,"flows":[],"later":[' + b"[]," * 1_390_000 + b"[]]}"
+    began = time.thread_time()
+    assert FrameReader(from_agent).feed(struct.pack("!IB", len(body) + 1, JSON_FORMAT) + body) == [
+        control.FlowReport(1, [])
+    ]
+    passed_over_s = time.thread_time() - began
+    began = time.thread_time()
+    json.loads(body)
+    assert passed_over_s < (time.thread_time() - began) / 2
+
+
 def test_a_newer_peer_may_add_fields() -> None:
+    deeper = {"type": "flows", "id": 1, "flows": [entry(later=[1])]}
+    assert FrameReader().feed(frame(deeper)) == [control.FlowReport(1, [control.FlowEntry(**entry())])]  # type: ignore[arg-type]
     assert FrameReader().feed(frame({"type": "ping", "id": 1, "later": True})) == [control.Ping(1)]
 
 

@@ -52,6 +52,16 @@ def test_a_refused_policy_is_known_at_once_and_says_why(tmp_path: Path) -> None:
             agent.close()
 
 
+def test_an_error_of_any_length_is_kept_in_part(tmp_path: Path) -> None:
+    """It is in every answer about agents; 16 MB of it were."""
+    with served(tmp_path) as at:
+        agent = RawAgent.joined(at.socket_path, 1)
+        agent.send(PolicyApplied(5, "x" * 60_000))
+        (unconfirmed,) = at.server.wait_applied(5, 3600)
+        assert unconfirmed.why == "x" * 4096
+        agent.close()
+
+
 def test_who_comes_late_gets_the_policy_and_old_confirmations_count_for_nothing(tmp_path: Path) -> None:
     with served(tmp_path) as at:
         at.server.set_policy(Policy(9, "caps"))

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.api.views import modes_view
+from controller.capton.resent import CaptonSentAgain
 from controller.live import event_log as events
 from controller.live.event_log import MOST_TEXT, EventLog, ExperimentEnded, Logged
 from controller.plane.effects import ModeChanged
@@ -96,3 +97,13 @@ def test_a_text_of_a_client_takes_no_more_of_the_memory_than_others() -> None:
     log.add(ExperimentEnded(1, "mine", "failed", "x" * (1 << 20)))
     [kept] = log.since(0)
     assert kept.data == ExperimentEnded(1, "mine", "failed", "x" * MOST_TEXT + "...")
+
+
+@pytest.mark.parametrize("count", [9 * 10**4300, float("inf"), float("nan")], ids=["long", "inf", "nan"])
+def test_an_event_that_json_cannot_say_is_dropped(count: float, caplog: pytest.LogCaptureFixture) -> None:
+    """Every later `GET /events` was answered with 500."""
+    log = EventLog()
+    log.add(CaptonSentAgain(1.0, "h1", count))  # type: ignore[arg-type]
+    log.add(CaptonSentAgain(2.0, "h1", 5))
+    assert [one.data.bytes for one in log.since(0)] == [5]
+    assert "JSON has no form for its bytes" in caplog.text

@@ -172,3 +172,14 @@ def test_memory_is_bounded() -> None:
         )
         flows.step(1007.0 + index)
     assert len(flow.steps) == KEPT_STEPS
+
+
+def test_a_flow_whose_step_fails_stops_no_other() -> None:
+    """What failed stayed, and every later step failed by it: no live flows until the controller's restart."""
+    flows = LiveFlows()
+    flows.take("h1", told(entry(packets=1, bytes=10**400)), 1006.0, NAMES)
+    flows.take("h1", told(entry(packets=1, bytes=4000, source_port=9)), 1006.0, NAMES)
+    assert [one["source_port"] for one in flows.step(1006.0)["flows"]] == [9]
+    flows.take("h1", told(entry(packets=2, bytes=8000, source_port=9)), 1006.5, NAMES)
+    (flow,) = flows.step(1006.5)["flows"]
+    assert flow["bytes"] == 8000

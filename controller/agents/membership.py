@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -103,6 +103,8 @@ class Membership:
         self._grace_s = grace_s
         self._members = {member.host: member for member in remembered}
         self._away = dict.fromkeys(self._members, now)
+        self._owners: dict[str, str] | None = None
+        """None: members have changed since."""
 
     def join(self, member: Member, now: float) -> tuple[Member, ...]:
         """Add *member*, in place of one of the same host; return the other members that this removed.
@@ -124,6 +126,7 @@ class Membership:
         for other in displaced:
             self._remove(other.host)
         self._members[member.host] = member
+        self._owners = None
         self._away.pop(member.host, None)
         return tuple(displaced)
 
@@ -145,10 +148,19 @@ class Membership:
         """Return all members, by the names of their hosts."""
         return tuple(self._members[host] for host in sorted(self._members))
 
+    def owners(self) -> Mapping[str, str]:
+        """Return the host of each overlay address; the same mapping until members change."""
+        if self._owners is None:
+            self._owners = {
+                address: member.host for member in self._members.values() for address in member.overlay
+            }
+        return self._owners
+
     def has_underlay(self, underlay_ip: str) -> bool:
         """Return whether an underlay address is a member's."""
         return any(member.underlay_ip == underlay_ip for member in self._members.values())
 
     def _remove(self, host: str) -> Member:
         self._away.pop(host, None)
+        self._owners = None
         return self._members.pop(host)

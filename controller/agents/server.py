@@ -20,6 +20,7 @@ from controller.agents.asking import AgentInfo, FlowReports, Unconfirmed
 from controller.agents.channel_loop import channel_loop
 from controller.agents.datagram_keys import PairKeys
 from controller.agents.directory_distribution import DirectoryDistribution
+from controller.agents.inbound import HalfFrames
 from controller.agents.listeners import Listeners, TcpListener
 from controller.agents.members_file import read_members
 from controller.agents.membership import GRACE_S, Member, Membership, MembershipError
@@ -91,6 +92,7 @@ class AgentServer:
         self._listeners = Listeners()
         self._paths = PathDistribution(self._located)
         self._unknown = UnknownPeers()
+        self._halves = HalfFrames()
         self._policy: Policy | None = None
         self._kept: dict[str, bytes] = {}
         """What an agent that joins receives: the newest frame by kind."""
@@ -232,7 +234,9 @@ class AgentServer:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
-        session = AgentSession(reader, writer, self._settings.timing, self._changed, self._reported)
+        session = AgentSession(
+            reader, writer, self._settings.timing, self._changed, self._reported, self._halves
+        )
         try:
             if await self._let_in(session):
                 await session.run()
@@ -367,12 +371,7 @@ class AgentServer:
             case SentAgain():
                 self.sent_again.notify(host, report)
             case FinishedFlows():
-                owners = {
-                    address: member.host
-                    for member in self._membership.members()
-                    for address in member.overlay
-                }
-                self.finished_flows.notify(host, owners, report)
+                self.finished_flows.notify(host, self._membership.owners(), report)
 
     async def _set_policy(self, policy: Policy) -> None:
         self._policy = policy

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from capstan_client.errors import CapstanError
+from controller.agents.inbound import HalfFrames, Inbound
 from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import (
     MOST_FLOWS,
@@ -36,7 +37,7 @@ from protocol.control import (
     Welcome,
     proof,
 )
-from protocol.frames import ControlError, FrameReader, encode
+from protocol.frames import ControlError, encode
 from protocol.sent_again import SentAgain
 
 OPENING_TIMEOUT_S: Final = 5.0
@@ -81,6 +82,7 @@ class AgentSession:
     timing: Timing
     on_change: Callable[[], None]
     on_report: Callable[[AgentSession, AgentReport], None]
+    halves: HalfFrames = field(default_factory=HalfFrames)
     hello: Hello | None = None
     connected_at: float = field(default_factory=time.time)
     applied_version: int = -1
@@ -99,9 +101,11 @@ class AgentSession:
     _pings: dict[int, tuple[float, asyncio.Future[None] | None]] = field(default_factory=dict)
     _last_id: int = 0
     _received_at: float = field(default_factory=time.monotonic)
-    _frames: FrameReader = field(default_factory=FrameReader)
     _early: list[Message] = field(default_factory=list)
     _closed: bool = False
+
+    def __post_init__(self) -> None:
+        self._inbound = Inbound(lambda: bool(self._reports), self.halves, self.close, time.monotonic())
 
     @property
     def peer(self) -> str:
@@ -181,6 +185,7 @@ class AgentSession:
         if self._closed:
             return
         self._closed = True
+        self._inbound.end()
         self.writer.transport.abort() if self.writer.transport.get_write_buffer_size() else self.writer.close()
         waiting: list[asyncio.Future[Any]] = [*self._reports.values()]
         waiting += [future for _, future in self._pings.values() if future is not None]
@@ -240,7 +245,7 @@ class AgentSession:
             received += len(data)
             if received > OPENING_BYTES:
                 raise ControlError(f"more than {OPENING_BYTES} B before a hello")
-            messages = self._frames.feed(data)
+            messages = self._inbound.take(data)
             if messages:
                 self._early = messages[1:]
                 return messages[0]
@@ -250,8 +255,10 @@ class AgentSession:
             self._handle(message)
         while data := await self.reader.read(256 * 1024):
             self._received_at = time.monotonic()
-            for message in self._frames.feed(data):
+            for message in self._inbound.take(data):
                 self._handle(message)
+            if (wait_s := self._inbound.wait_s(self._received_at)) > 0:
+                await asyncio.sleep(wait_s)
         self.end_reason = self.end_reason or "the agent closed it"
 
     def _handle(self, message: Message) -> None:
@@ -312,7 +319,10 @@ class AgentSession:
 
     async def _keep_alive(self) -> None:
         while True:
+            due = time.monotonic() + self.timing.ping_s
             await asyncio.sleep(self.timing.ping_s)
+            # What came while the loop did not run is not read yet: that time is no silence of the agent's.
+            self._received_at += max(0.0, time.monotonic() - max(due, self._received_at))
             silent = time.monotonic() - self._received_at
             if silent > self.timing.dead_s:
                 raise ControlError(f"nothing came from the agent for {silent:.0f} s")

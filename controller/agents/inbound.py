@@ -1,0 +1,79 @@
+"""What comes of an agent: bytes in, messages out, so many bytes a second, a frame, and of all halves of frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from controller.token_bucket import TokenBucket
+from protocol.control import Message
+from protocol.frames import FrameReader
+from protocol.limits import FROM_AGENT_BYTES, MIB, OTHER_BYTES, REPORT_BYTES
+
+BYTES_PER_S: Final = 2 * MIB
+"""Of one agent: it is read no faster in the long run, which delays only itself."""
+BURST_BYTES: Final = 32 * MIB
+"""A report of all that two full tables of flows have."""
+HALF_FRAMES_BYTES: Final = 256 * MIB
+"""Of frames that are not whole, of all agents together."""
+
+
+class HalfFrames:
+    """Bytes of frames that are not whole yet, by the channel that they are of."""
+
+    def __init__(self, most_bytes: int = HALF_FRAMES_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._held: dict[Callable[[str], None], int] = {}
+        self._total = 0
+
+    @property
+    def total_bytes(self) -> int:
+        """Return the bytes of all channels."""
+        return self._total
+
+    def hold(self, close: Callable[[str], None], size: int) -> None:
+        """Note that a channel holds *size* bytes now (0: none); where all are too many, the one with most is closed.
+
+        close: ends the channel, and stands for it.
+        """
+        self._total += size - self._held.pop(close, 0)
+        if size:
+            self._held[close] = size
+        while self._total > self._most_bytes:
+            most = max(self._held, key=lambda held: self._held[held])
+            size = self._held.pop(most)
+            self._total -= size
+            most(f"half a frame of {size} B, while those of all agents are more than {self._most_bytes} B")
+
+
+class Inbound:
+    """Of one channel. may_report: whether a report was asked for; close: ends the channel."""
+
+    def __init__(
+        self, may_report: Callable[[], bool], halves: HalfFrames, close: Callable[[str], None], now: float
+    ) -> None:
+        self._may_report = may_report
+        self._halves = halves
+        self._close = close
+        self._bytes = TokenBucket(BURST_BYTES, now)
+        self._frames = FrameReader(self._most_bytes)
+
+    def take(self, data: bytes) -> list[Message]:
+        """Return the messages that are whole with *data*. Raises ControlError on what is malformed or too large."""
+        self._bytes.spend(len(data))
+        messages = self._frames.feed(data)
+        self._halves.hold(self._close, self._frames.held_bytes)
+        return messages
+
+    def wait_s(self, now: float) -> float:
+        """Return for how many seconds nothing more is to be read."""
+        return max(0.0, -self._bytes.level(BYTES_PER_S, now) / BYTES_PER_S)
+
+    def end(self) -> None:
+        """Forget what is held: the channel is over."""
+        self._halves.hold(self._close, 0)
+
+    def _most_bytes(self, kind: str) -> int:
+        if kind == "flows" and self._may_report():
+            return REPORT_BYTES
+        return FROM_AGENT_BYTES.get(kind, OTHER_BYTES)

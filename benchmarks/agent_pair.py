@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from capstan_client.errors import CapstanError
 from controller.agents.membership import Member
-from controller.agents.server import AgentServer, ChannelSettings
+from controller.agents.server import AgentServer
+from controller.agents.settings import ChannelSettings
 from protocol.policy import ClassPolicy, CodingPolicy, PathSettings, Policy, ReleasePolicy
 
 ROOT: Final = Path(__file__).resolve().parents[1]

@@ -21,7 +21,7 @@ from sqlalchemy import Engine
 
 from controller.agents.datagram_keys import PairKeys
 from controller.agents.listeners import TcpListener
-from controller.agents.server import ChannelSettings
+from controller.agents.settings import ChannelSettings
 from controller.agents.token import host_tokens, read_or_make_token
 from controller.api.body_limits import long_bodies
 from controller.api.exporting import MOST_WAITING

@@ -13,7 +13,8 @@ from typing import Any, Final
 from controller.agents.asking import Unconfirmed
 from controller.agents.listeners import ChannelError
 from controller.agents.membership import Member
-from controller.agents.server import AgentServer, ChannelSettings
+from controller.agents.server import AgentServer
+from controller.agents.settings import ChannelSettings
 from controller.capton.service import AdmissionService
 from controller.capton.watching import FabricWatch
 from controller.control_plane import ControlPlane

@@ -83,6 +83,16 @@ def is_stamp(source_port: int) -> bool:
     return STAMP_FIRST <= source_port <= STAMP_LAST
 
 
+def is_stamp_name(text: str) -> bool:
+    """Return whether a text is a path stamp, as messages and documents write it."""
+    return text.isascii() and text.isdigit() and len(text) <= 4 and is_stamp(int(text))
+
+
+def is_path_name(text: str) -> bool:
+    """Return whether a text is a path stamp or "0", which counts what met no top tier."""
+    return text == "0" or is_stamp_name(text)
+
+
 def label_of(stamp: int) -> int:
     """Return the UDP source port that names the path with *stamp*. Raises ValueError for what is no stamp."""
     if not is_stamp(stamp):

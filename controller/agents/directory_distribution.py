@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,8 +17,11 @@ from controller.agents.session import AgentSession
 from protocol.control import Directory
 from protocol.frames import encode
 
+LOG: Final = logging.getLogger("capstan.agents")
 SETTLE_S: Final = 0.03
 """Agents that join within this time cause one new directory, not one each."""
+AGAIN_S: Final = 5.0
+"""After an error of ours."""
 
 
 class DirectoryDistribution:
@@ -51,9 +55,10 @@ class DirectoryDistribution:
     def open(self) -> None:
         """Send the keys of this period, and again when the next one begins."""
         if self._keys is not None:
-            self._send_keys()
             later = self._keys.ends_in(time.monotonic())
+            # planned first: an error below costs one turn, not all later ones
             self._renewal = asyncio.get_running_loop().call_later(later, self.open)
+            self._send_keys()
 
     def close(self) -> None:
         """Send what has changed, and nothing any more."""
@@ -80,13 +85,20 @@ class DirectoryDistribution:
 
     def _spread(self) -> None:
         self._spreading = None
-        changed, self._members_changed = self._members_changed, False
+        try:
+            self._spread_now()
+        except Exception:
+            LOG.exception("the directory has not gone to all agents; it goes again in %g s", AGAIN_S)
+            self._spreading = asyncio.get_running_loop().call_later(AGAIN_S, self._spread)
+
+    def _spread_now(self) -> None:
         frame = self._frame()
-        if changed:
+        if self._members_changed:
             self._send_keys()  # an agent needs them before the directory that names who else has them
         for session in self._sessions.values():
             session.put_newest("directory", frame)
-        if changed:
+        if self._members_changed:
+            self._members_changed = False
             write_members(self._members_file, self._members())
 
     def _frame(self) -> bytes:

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from capstan_native import path_loads_of_others
 
 from protocol.control import PathLoad
-from protocol.underlay import is_stamp
+from protocol.underlay import is_stamp_name
 
 MOST_DELAY_S: Final = 600.0
 MOST_FLOWS: Final = 1 << 31
@@ -39,7 +39,7 @@ class PathLoads:
             {
                 stamp: count
                 for stamp, count in load.short_flows.items()
-                if _named(stamp) and 0 < count < MOST_FLOWS
+                if is_stamp_name(stamp) and 0 < count < MOST_FLOWS
             },
             _delays(load.delays_s),
         )
@@ -76,7 +76,7 @@ def _delays(said: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, floa
     for leaf, delays in said.items():
         if len(leaf) > LEAF_CHARS or left <= 0:
             continue
-        usable = (item for item in delays.items() if _named(item[0]) and 0 < item[1] <= MOST_DELAY_S)
+        usable = (item for item in delays.items() if is_stamp_name(item[0]) and 0 < item[1] <= MOST_DELAY_S)
         kept[leaf] = dict(islice(usable, left))
         left -= max(1, len(kept[leaf]))
     return kept
@@ -100,7 +100,3 @@ def _by_stamp(values: Mapping[str, T]) -> dict[int, T]:
 
 def _by_text(values: Mapping[int, T]) -> dict[str, T]:
     return {str(stamp): value for stamp, value in values.items()}
-
-
-def _named(stamp: str) -> bool:
-    return stamp.isascii() and stamp.isdigit() and len(stamp) <= 4 and is_stamp(int(stamp))

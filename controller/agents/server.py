@@ -11,21 +11,20 @@ import secrets
 import time
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final, TypeVar
 
 from controller.agents import asking
 from controller.agents.asking import AgentInfo, FlowReports, Unconfirmed
 from controller.agents.channel_loop import channel_loop
-from controller.agents.datagram_keys import PairKeys
 from controller.agents.directory_distribution import DirectoryDistribution
 from controller.agents.inbound import HalfFrames
-from controller.agents.listeners import Listeners, TcpListener
+from controller.agents.listeners import Listeners
 from controller.agents.members_file import read_members
-from controller.agents.membership import GRACE_S, Member, Membership, MembershipError
+from controller.agents.membership import Member, Membership, MembershipError
+from controller.agents.own_flows import own_flows
 from controller.agents.path_distribution import PathDistribution
-from controller.agents.session import AgentReport, AgentSession, SessionClosed, Timing
+from controller.agents.session import AgentReport, AgentSession, SessionClosed
+from controller.agents.settings import ChannelSettings
 from controller.agents.shares import UnknownPeers
 from controller.subscribers import Subscribers
 from protocol.admission import Finished, Grant, Request, Stop
@@ -46,20 +45,6 @@ from protocol.sent_again import SentAgain
 
 LOG: Final = logging.getLogger("capstan.agents")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class ChannelSettings:
-    """``members_file`` keeps who was a member over restarts. ``host_tokens``: each host's own, not one for all."""
-
-    socket_path: Path | None
-    members_file: Path
-    tcp: TcpListener | None = None
-    grace_s: float = GRACE_S
-    timing: Timing = field(default_factory=Timing)
-    host_tokens: Mapping[str, str] | None = None
-    datagram_keys: PairKeys | None = None
-    """By which agents authenticate datagrams; None: they do not."""
 
 
 class AgentServer:
@@ -94,6 +79,7 @@ class AgentServer:
         self._unknown = UnknownPeers()
         self._halves = HalfFrames()
         self._policy: Policy | None = None
+        self._watch = WatchFlows(0.0, 0)
         self._kept: dict[str, bytes] = {}
         """What an agent that joins receives: the newest frame by kind."""
         self._impairments: dict[str, Impair] = {}
@@ -308,15 +294,15 @@ class AgentServer:
         self._changed()
 
     def _joined(self, member: Member) -> None:
-        try:
-            self.joined.notify(member)
-        except Exception:
-            LOG.exception("a callback for agent %s failed", member.host)
+        self._notify(self.joined, member)
 
     def _left(self, member: Member) -> None:
         LOG.warning("agent %s left", member.host)
+        self._notify(self.left, member)
+
+    def _notify(self, event: Subscribers[[Member]], member: Member) -> None:
         try:
-            self.left.notify(member)
+            event.notify(member)
         except Exception:
             LOG.exception("a callback for agent %s failed", member.host)
 
@@ -330,14 +316,16 @@ class AgentServer:
             self._expiry = asyncio.get_running_loop().call_later(wait, self._expire)
 
     def _expire(self) -> None:
-        gone = self._membership.expire(time.monotonic())
-        for member in gone:
-            self._left(member)
-        if gone:
-            self._directory.changed()
-            self._changed()
         self._expiry = None
-        self._plan_expiry()
+        try:
+            gone = self._membership.expire(time.monotonic())
+            for member in gone:
+                self._left(member)
+            if gone:
+                self._directory.changed()
+                self._changed()
+        finally:  # an error costs one turn, not all later ones
+            self._plan_expiry()
 
     def _changed(self) -> None:
         """Wake the threads that wait for agents."""
@@ -365,7 +353,9 @@ class AgentServer:
             case PathLoad():
                 self._paths.load(host, report)
             case ActiveFlows():
-                self.active_flows.notify(host, report)
+                if self._watch.every_s > 0:  # else it was not asked for, or no longer
+                    owners = self._membership.owners()
+                    self.active_flows.notify(host, own_flows(report, host, owners, self._watch.most))
             case Request() | Finished():
                 self.admission.notify(host, report)
             case SentAgain():
@@ -384,6 +374,7 @@ class AgentServer:
         self._impairments[host] = impairment
 
     async def _watch_flows(self, watch: WatchFlows) -> None:
+        self._watch = watch
         self._broadcast("watch", encode(watch))
         if watch.every_s <= 0:
             del self._kept["watch"]

@@ -25,6 +25,8 @@ from protocol.admission import Finished, Request
 from protocol.sent_again import SentAgain
 
 LOG: Final = logging.getLogger("capstan.capton")
+AGAIN_S: Final = 1.0
+"""After an error of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,12 @@ class AdmissionService:
     def _expire(self) -> None:
         self._timer = None
         if self._admission is not None:
-            self._answer(self._admission.handle_timer(time.monotonic()))
+            try:
+                self._answer(self._admission.handle_timer(time.monotonic()))
+            except Exception:
+                LOG.exception("grants were not looked at; they are again in %g s", AGAIN_S)
+                self._timer = asyncio.get_running_loop().call_later(AGAIN_S, self._expire)
+                return
         self._plan()
 
     def _answer(self, answers: Answers) -> None:

@@ -209,9 +209,9 @@ def _unsayable(event: Any) -> str | None:
     for name in getattr(event, "__dataclass_fields__", ()):
         value = getattr(event, name)
         if isinstance(value, float) and not math.isfinite(value):
-            return name
+            return str(name)
         if isinstance(value, int) and value.bit_length() > MOST_BITS:
-            return name
+            return str(name)
     return None
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -13,11 +13,31 @@ from controller.agents.server import AgentServer
 from controller.live.flows import LiveFlows
 from controller.live.sampling import Sample, Sampler
 from protocol.control import ActiveFlows
+from protocol.limits import ACTIVE_MOST
 
 EVERY_S: Final = 0.5
-MOST_OF_A_HOST: Final = 32
-"""Flows in an agent's report: each costs it some 20 us."""
+WAITING: Final = 4
+"""Reports of a host: as many as come in the time of four samples."""
 NAMES_EVERY_S: Final = 2.0
+
+
+class Answers:
+    """Agents' reports that were not looked at yet: the `WAITING` newest of each host, from any thread."""
+
+    def __init__(self) -> None:
+        self._newest: dict[str, deque[tuple[str, ActiveFlows, float]]] = {}
+        self._lock = threading.Lock()
+
+    def put(self, host: str, flows: ActiveFlows, at: float) -> None:
+        """Keep a report, where there is no room in place of the host's oldest. at: Unix seconds."""
+        with self._lock:
+            self._newest.setdefault(host, deque(maxlen=WAITING)).append((host, flows, at))
+
+    def take(self) -> list[tuple[str, ActiveFlows, float]]:
+        """Return what is there, and keep nothing."""
+        with self._lock:
+            newest, self._newest = self._newest, {}
+        return [answer for answers in newest.values() for answer in answers]
 
 
 class FlowSampler(Sampler):
@@ -28,13 +48,13 @@ class FlowSampler(Sampler):
     ) -> None:
         super().__init__("flows", EVERY_S, watched, publish)
         self._agents = agents
-        self._answers: queue.SimpleQueue[tuple[str, ActiveFlows, float]] = queue.SimpleQueue()
+        self._answers = Answers()
         self._flows = LiveFlows()
         self._lock = threading.Lock()
         self._reported = False
         self._names: Mapping[str, str] = {}
         self._names_at = float("-inf")
-        agents.active_flows.subscribe(lambda host, flows: self._answers.put((host, flows, time.time())))
+        agents.active_flows.subscribe(lambda host, flows: self._answers.put(host, flows, time.time()))
 
     def flow(self, number: int) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
         """Return a flow and its timeline, empty for one of long ago; None if there is none of this number (any
@@ -60,7 +80,7 @@ class FlowSampler(Sampler):
 
     def _begin(self) -> None:
         self._reported = False
-        self._agents.watch_flows(EVERY_S, MOST_OF_A_HOST)
+        self._agents.watch_flows(EVERY_S, ACTIVE_MOST)
 
     def _end(self) -> None:
         self._agents.watch_flows(0.0, 0)
@@ -72,9 +92,9 @@ class FlowSampler(Sampler):
                 address: agent.host for agent in self._agents.agents() for address in agent.overlay
             }
         with self._lock:
-            while not self._answers.empty():  # this thread alone takes from it
+            for answer in self._answers.take():
                 self._reported = True
-                self._flows.take(*self._answers.get(), self._names)
+                self._flows.take(*answer, self._names)
             return self._flows.step(time.time()) if self._reported else None
 
     def stop(self) -> None:

@@ -20,6 +20,11 @@ KEPT_FLOWS: Final = 10_000
 """Flows with a timeline; those before them are rows (`PastFlows`)."""
 KEPT_STEPS: Final = 600
 """Steps of one flow's timeline."""
+MOST_COUNTS: Final = 4_000_000
+"""Numbers in all timelines and paths of the flows that are live, some 100 B each: above, a flow that has a new step
+loses its oldest ones, and above twice as many the oldest flows become rows."""
+_STEP_COUNTS: Final = 12
+"""Of a step, besides its paths."""
 SHOWN: Final = 200
 """Flows in a sample."""
 ENDED_S: Final = 3.0
@@ -63,6 +68,9 @@ class LiveFlow:
     bits_per_s: float = 0.0
     paths_now: dict[str, int] = field(default_factory=dict)
     priority: int = 0
+    counts: int = 0
+    """In its steps and paths, as of its last step; those of its steps are in `counts_of_steps`."""
+    counts_of_steps: int = 0
 
     def totals(self) -> Counter[str]:
         """Return the sender's packets, bytes and repairs, where it reported any; all else is the receiver's."""
@@ -120,6 +128,7 @@ class LiveFlows:
         self._next_id = 1
         self._stepped_at: float | None = None
         self._more: dict[str, int] = {}
+        self._counts = 0
 
     def take(self, host: str, report: ActiveFlows, now: float, names: Mapping[str, str]) -> None:
         """Take the report of the agent of *host*. *now*: Unix seconds. *names*: hosts by overlay address."""
@@ -134,6 +143,8 @@ class LiveFlows:
         self._stepped_at = now
         touched, self._touched = self._touched, {}
         changed = {flow.id: flow for flow in touched.values() if self._stepped(flow, now, interval)}
+        while self._counts > 2 * MOST_COUNTS and len(self._flows) > 1:
+            self._let_go_of_oldest()
         for flow in [flow for flow in self._active.values() if now - flow.last_at > ENDED_S]:
             flow.state, flow.bits_per_s, flow.paths_now = "ended", 0.0, {}
             del self._active[flow.id]
@@ -232,6 +243,12 @@ class LiveFlows:
             flow.reported_paths.clear()
             return False
         self._active[flow.id] = flow
+        self._counts += _counts_of(flow) - flow.counts
+        while self._counts > MOST_COUNTS and len(flow.steps) > 1:
+            gone = _counts_of_step(flow.steps.popleft())
+            flow.counts_of_steps -= gone
+            self._counts -= gone
+        flow.counts = _counts_of(flow)
         return True
 
     def _keep(self, flow: LiveFlow) -> None:
@@ -240,14 +257,18 @@ class LiveFlows:
             self._before[flow.key] = self._now[flow.key]
         self._now[flow.key] = self._flows[flow.id] = flow
         if len(self._flows) > KEPT_FLOWS:
-            _, gone = self._flows.popitem(last=False)
-            for known in (self._now, self._before):
-                if known.get(gone.key) is gone:
-                    del known[gone.key]
-            self._active.pop(gone.id, None)
-            self._touched.pop(gone.id, None)
-            gone.state, gone.bits_per_s, gone.paths_now = "ended", 0.0, {}  # for all that will be known of it
-            self._past.put(gone.view())
+            self._let_go_of_oldest()
+
+    def _let_go_of_oldest(self) -> None:
+        _, gone = self._flows.popitem(last=False)
+        for known in (self._now, self._before):
+            if known.get(gone.key) is gone:
+                del known[gone.key]
+        self._active.pop(gone.id, None)
+        self._touched.pop(gone.id, None)
+        self._counts -= gone.counts
+        gone.state, gone.bits_per_s, gone.paths_now = "ended", 0.0, {}  # for all that will be known of it
+        self._past.put(gone.view())
 
     @staticmethod
     def _step(flow: LiveFlow, now: float, interval: float) -> None:
@@ -262,8 +283,20 @@ class LiveFlows:
         flow.bits_per_s = max(new["bytes"], 0) * 8 / since
         shown = ("bytes", "received_bytes", "packets", *_SHOWN_COUNTS)
         counted = {name: new[name] for name in shown}
+        if len(flow.steps) == KEPT_STEPS:
+            flow.counts_of_steps -= _counts_of_step(flow.steps[0])
         flow.steps.append({"at": now, "priority": flow.priority, **counted, "paths": flow.paths_now})
+        flow.counts_of_steps += _counts_of_step(flow.steps[-1])
         flow.reported, flow.reported_paths = Counter(totals), Counter(paths)
+
+
+def _counts_of_step(step: Mapping[str, Any]) -> int:
+    return _STEP_COUNTS + len(step["paths"])
+
+
+def _counts_of(flow: LiveFlow) -> int:
+    of_sides = sum(len(side.paths) + len(side.last.paths) + len(_COUNTS) for side in flow.sides.values())
+    return flow.counts_of_steps + of_sides + len(flow.reported_paths)
 
 
 def _nothing(entry: FlowEntry) -> FlowEntry:

@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final
 
+from controller.process.control_thread import ControlThread
+
 LOG: Final = logging.getLogger("capstan.live")
 LEASE_S: Final = 20.0
 """Who asks once counts as watching for so long."""
@@ -34,7 +36,7 @@ class Sampler(ABC):
         self._lease_until = 0.0
         self._newest: Sample | None = None
         self._stopping = False
-        self._thread: threading.Thread | None = None
+        self._thread: ControlThread | None = None
 
     # What a subclass does, in the thread
 
@@ -52,7 +54,7 @@ class Sampler(ABC):
 
     def start(self) -> None:
         """Begin to sample, in a thread of its own."""
-        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        self._thread = ControlThread(self._run, self._name)
         self._thread.start()
 
     def stop(self) -> None:

@@ -11,6 +11,7 @@ import logging
 import tempfile
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -18,6 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from controller.process.control_thread import ControlThread
+from controller.process.rare_log import RareLog
 from controller.schemes.scheme import Priority, Scheme
 from controller.tpfs.job import Job, Question
 from controller.tpfs.record_store import KeptRecords, RecordStore
@@ -26,8 +29,8 @@ from protocol import control
 from protocol.priority import TypePriority
 
 _LOG: Final = logging.getLogger("capstan.tpfs")
-MOST_WAITING: Final = 4096
-"""Messages of agents that were not looked at yet; more are dropped, and counted."""
+MOST_BYTES_WAITING: Final = 128 << 20
+"""Memory of agents' messages that were not looked at yet, estimated; those beyond are dropped, and counted."""
 LEAST_RECORDS: Final = 100
 """With fewer there is nothing to learn."""
 MOST_COMPUTING_S: Final = 300.0
@@ -111,12 +114,13 @@ class TypeLearner:
         self._publish, self._note = publish, note
         self._changed = threading.Condition()
         self._waiting: deque[tuple[str, Mapping[str, str], control.FinishedFlows]] = deque()
-        self._thread: threading.Thread | None = None
+        self._thread: ControlThread | None = None
         self._stopping = False
         # under the lock
         self._priority: Priority | None = None
         self._version = 0
         self._due = 0.0
+        self._waiting_bytes = 0
         self._dropped = 0
         self._since = 0.0
         # of the thread
@@ -125,10 +129,11 @@ class TypeLearner:
         self._published_version = 0
         self._history: deque[Computation] = deque(maxlen=MOST_HISTORY)
         self._job = Job()
+        self._errors = RareLog(_LOG, logging.ERROR)
 
     def start(self) -> None:
         """Begin; what the store has comes back."""
-        self._thread = threading.Thread(target=self._run, name="capstan-tpfs", daemon=True)
+        self._thread = ControlThread(self._run, "capstan-tpfs")
         self._thread.start()
 
     def stop(self) -> None:
@@ -157,10 +162,12 @@ class TypeLearner:
 
     def receive(self, host: str, owners: Mapping[str, str], said: control.FinishedFlows) -> None:
         """Queue the records of *host*; owners: the host of each overlay address. Returns at once."""
+        size = _memory_of(said)
         with self._changed:
-            if len(self._waiting) >= MOST_WAITING:
+            if self._waiting_bytes + size > MOST_BYTES_WAITING:
                 self._dropped += 1
                 return
+            self._waiting_bytes += size
             self._waiting.append((host, owners, said))
 
     def state(self) -> LearnerState:
@@ -192,20 +199,28 @@ class TypeLearner:
         try:
             self._restore()
             while not self._stopping:
-                self._take_in()
-                self._apply_policy()
-                due = self._due_now()
-                if due is not None:
-                    self._learn(*due)
+                self._guarded(self._turn)
                 with self._changed:
                     if not self._stopping:
                         self._changed.wait(_LOOK_S)
-            self._take_in()
-            self._kept.keep(always=True)
-        except Exception:
-            _LOG.exception("learning of flow types has ended; agents keep what they have")
+            self._guarded(self._take_in)
+            self._guarded(lambda: self._kept.keep(always=True))
         finally:
             self._job.close()
+
+    def _turn(self) -> None:
+        self._take_in()
+        self._apply_policy()
+        due = self._due_now()
+        if due is not None:
+            self._learn(*due)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """Do *work*; an error costs what it was about, and no later turn."""
+        try:
+            work()
+        except Exception:
+            self._errors.say(f"a turn of learning flow types has failed: {traceback.format_exc(limit=-3)}")
 
     def _restore(self) -> None:
         try:
@@ -234,7 +249,10 @@ class TypeLearner:
 
     def _take_in(self) -> None:
         while self._waiting:
-            self._kept.take(*self._waiting.popleft())
+            with self._changed:
+                host, owners, said = self._waiting.popleft()
+                self._waiting_bytes -= _memory_of(said)
+            self._kept.take(host, owners, said)
         self._kept.keep()
 
     def _learn(self, priority: Priority, version: int) -> None:
@@ -354,3 +372,11 @@ def message_of(learnt: LearntTypes, version: int) -> control.FlowTypes:
     """Return the message with types for agents under policy *version*."""
     types = tuple(TypePriority(flow_type.values, flow_type.thresholds_bytes) for flow_type in learnt.types)
     return control.FlowTypes(version, learnt.features, types)
+
+
+def _memory_of(said: control.FinishedFlows) -> int:
+    """Return about how many bytes a message takes here: its columns may differ in length."""
+    texts = (said.source, said.destination)
+    numbers = (said.protocol, said.source_port, said.destination_port, said.bytes, said.start_s, said.end_s)
+    of_texts = sum(64 * len(column) + sum(map(len, column)) for column in texts)
+    return 1024 + of_texts + 40 * sum(len(column) for column in numbers)

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from controller.process.rare_log import RareLog
 from controller.tpfs.records import FinishedFlowColumns, Names, Records, RecordsError, RecordWindow, checked
 from protocol import control
 
@@ -49,6 +50,7 @@ class KeptRecords:
         self.since = 0.0
         self._unkept: list[Records] = []
         self._kept_at = 0.0
+        self._refusals = RareLog(_LOG)
 
     def restore(self) -> None:
         """Load what the store has."""
@@ -63,7 +65,7 @@ class KeptRecords:
         try:
             records, refused = checked(_finished_of(said), host, owners, self._hosts, self.addresses, now)
         except RecordsError as error:
-            _LOG.warning("records of %s refused: %s", host, error)
+            self._refusals.say(f"records of {host} refused: {error}")
             self.refused.setdefault(host, Counter()).update({"malformed": 1})
             return
         if refused:

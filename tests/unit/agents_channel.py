@@ -16,8 +16,9 @@ from typing import Any
 
 from controller.agents.listeners import TcpListener
 from controller.agents.membership import Member
-from controller.agents.server import AgentServer, ChannelSettings
+from controller.agents.server import AgentServer
 from controller.agents.session import Timing
+from controller.agents.settings import ChannelSettings
 from host_agent.channel import Channel, Connected
 from host_agent.config import AgentConfig, Endpoint
 from protocol.control import (

@@ -20,7 +20,7 @@ from jsonschema import Draft202012Validator
 from sqlalchemy import Engine
 from werkzeug.test import TestResponse
 
-from controller.agents.server import ChannelSettings
+from controller.agents.settings import ChannelSettings
 from controller.api.server import ApiSettings, make_app
 from controller.lifecycle import RunningController
 from controller.store.database import open_database

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
 from benchmarks import browser
 from benchmarks.figures import ToolError
-from benchmarks.reported_flows import ADDRESSES, active_flows
+from benchmarks.reported_flows import ADDRESSES, active_flows, report_flows
 from controller.live.flows import LiveFlows
+from protocol.control import FlowEntry
+from tests.unit.agents_channel import TOKEN, served
+from tests.waiting import eventually
 
 
 def test_reported_flows_are_as_many_flows_in_the_table() -> None:
@@ -23,6 +27,16 @@ def test_reported_flows_are_as_many_flows_in_the_table() -> None:
     assert all(one["bytes"] >= 1_500 and one["last_at"] <= 1e9 for one in found)
     assert len({(one["source_port"], one["destination_port"]) for one in found}) == 50_000
     assert ADDRESSES[1] not in {one["source"] for one in found}, "named by its host"
+
+
+def test_agents_report_all_flows_when_they_are_asked(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        got: list[FlowEntry] = []
+        at.server.active_flows.subscribe(lambda host, said: got.extend(said.flows))
+        at.server.watch_flows(0.05, 32)
+        report_flows(at.socket_path, TOKEN, 5000, "10.128.1.1")
+        eventually(lambda: len(got) == 5000, "all flows")
+    assert len({(one.source_port, one.first_s) for one in got}) == 5000
 
 
 def test_without_chromium_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ import pytest
 from controller import lifecycle
 from controller.agents.datagram_keys import PairKeys
 from controller.agents.directory_distribution import SETTLE_S
-from controller.agents.server import AgentServer, ChannelSettings
+from controller.agents.server import AgentServer
+from controller.agents.settings import ChannelSettings
 from controller.fabric.arp import BROADCAST_MAC, NO_MAC, REQUEST, Arp
 from controller.openflow.cookies import Rule
 from controller.plane import forgetting

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from controller.agents import directory_distribution
 from controller.agents.inbound import BURST_BYTES, BYTES_PER_S, HalfFrames, Inbound
 from controller.agents.membership import Member, Membership
+from controller.agents.own_flows import own_flows
 from controller.agents.session import Timing
+from controller.live.flow_sampling import Answers
 from host_agent.channel import Connected
-from protocol.frames import JSON_FORMAT, ControlError
+from protocol.control import ActiveFlows, Counters, Directory, FlowEntry, Message
+from protocol.frames import JSON_FORMAT, ControlError, encode
 from protocol.limits import MIB
 from tests.unit.agents_channel import RawAgent, agent_config, running_channel, served
 from tests.waiting import eventually
@@ -106,3 +110,86 @@ def test_owners_of_addresses_are_listed_anew_where_members_change_only() -> None
     members.disconnect("h1", 0.0)
     members.expire(2.0)
     assert members.owners() == {"10.128.1.2": "h2"}
+
+
+def seen(side: str, source: str, destination: str, **more: object) -> FlowEntry:
+    return FlowEntry(side, 6, source, 1, destination, 2, "short", 1, 1, 0.0, 1.0, **more)  # type: ignore[arg-type]
+
+
+def test_an_agent_speaks_of_its_own_hosts_flows_only() -> None:
+    mine, other = "10.128.1.1", "10.128.1.2"
+    owners = {mine: "h1", other: "h2"}
+    right = [seen("sender", mine, other), seen("receiver", other, mine), seen("sender", mine, "8.8.8.8")]
+    wrong = [seen("sender", other, mine), seen("receiver", mine, other), seen("both", mine, mine),
+             seen("receiver", mine, "8.8.8.8")]  # fmt: skip
+    report = ActiveFlows(1.0, [*wrong, *right], 5)
+    assert own_flows(report, "h1", owners, 32) == ActiveFlows(1.0, right, 5)
+    assert own_flows(report, "h1", owners, 2).flows == right[:2]
+    assert own_flows(report, "h3", owners, 32).flows == []
+
+
+def test_what_is_no_path_is_left_out_of_a_flow() -> None:
+    """800 000 names of paths were 181 MB, for ever."""
+    paths = {"0": 1, "7": 2, "4095": 3}
+    names = {**paths, "4096": 1, "00007": 1, "x": 1, "": 1, "-1": 1, "\u0663": 1, "99999": 1}
+    entry = seen("sender", "a", "b", paths=names, paths_by_class={"short": names})
+    (kept,) = own_flows(ActiveFlows(1.0, [entry]), "h1", {"a": "h1"}, 32).flows
+    assert (kept.paths, kept.paths_by_class) == (paths, {})
+    many = seen("sender", "a", "b", paths={str(one): 1 for one in range(2000)})
+    (kept,) = own_flows(ActiveFlows(1.0, [many]), "h1", {"a": "h1"}, 32).flows
+    assert len(kept.paths) == 1024
+
+
+def test_active_flows_that_were_not_asked_for_are_dropped(tmp_path: Path) -> None:
+    """They were queued without an end while no client watched."""
+    with served(tmp_path) as at:
+        got: list[tuple[str, ActiveFlows]] = []
+        at.server.call(lambda: at.server.active_flows.subscribe(lambda host, said: got.append((host, said))))
+        agent = RawAgent.joined(at.socket_path, 1)
+        flow = seen("sender", "10.128.1.1", "10.128.1.2")
+        agent.send(ActiveFlows(1.0, [flow]))
+        agent.send(Counters({"first": 1.0}))
+        eventually(lambda: at.server.agents()[0].counters, "what came after")
+        assert got == []
+        at.server.watch_flows(0.5, 32)
+        agent.send(ActiveFlows(2.0, [flow, seen("sender", "10.128.1.2", "10.128.1.1")]))
+        eventually(lambda: got, "what was asked for")
+        at.server.watch_flows(0.0, 0)
+        agent.send(ActiveFlows(3.0, [flow]))
+        agent.send(Counters({"second": 1.0}))
+        eventually(lambda: "second" in at.server.agents()[0].counters, "what came after")
+        assert got == [("h1", ActiveFlows(2.0, [flow]))]
+        agent.close()
+
+
+def test_reports_that_wait_are_the_newest_of_each_host() -> None:
+    waiting = Answers()
+    for number in range(100):
+        for host in ("h1", "h2"):
+            waiting.put(host, ActiveFlows(float(number), []), float(number))
+    taken = waiting.take()
+    assert [(host, at) for host, _, at in taken] == [
+        (host, 96.0 + n) for host in ("h1", "h2") for n in range(4)
+    ]
+    assert waiting.take() == []
+
+
+def test_a_timer_that_fails_once_is_planned_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directory_distribution, "AGAIN_S", 0.05)
+    failures = list[OSError]()
+
+    def failing(message: Message) -> bytes:
+        if failures:
+            raise failures.pop()
+        return encode(message)
+
+    monkeypatch.setattr(directory_distribution, "encode", failing)
+    with served(tmp_path) as at:
+        first = RawAgent.joined(at.socket_path, 1)
+        while [peer.host for peer in first.next(Directory).peers] != ["h1"]:
+            continue
+        failures.append(OSError("of ours"))
+        at.server.call(at.server._directory.changed)
+        assert first.next(Directory).peers[0].host == "h1"
+        assert failures == []
+        first.close()

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from controller.agents.listeners import ChannelError, TcpListener
-from controller.agents.server import AgentServer, ChannelSettings
+from controller.agents.server import AgentServer
+from controller.agents.settings import ChannelSettings
 from protocol.control import Challenge, Directory, Refused
 from protocol.frames import encode
 from tests.unit.agents_channel import TOKEN, RawAgent, hello, served

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from controller.agents.listeners import TcpListener
-from controller.agents.server import AgentServer, ChannelSettings
+from controller.agents.server import AgentServer
 from controller.agents.session import OPENING_BYTES, Timing
+from controller.agents.settings import ChannelSettings
 from controller.agents.shares import MOST_UNKNOWN_PER_PEER
 from controller.agents.token import TokenError, host_tokens
 from host_agent.channel import Connected

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from controller.agents.datagram_keys import PairKeys
-from controller.agents.server import AgentServer, ChannelSettings
+from controller.agents.server import AgentServer
+from controller.agents.settings import ChannelSettings
 from protocol.control import DatagramKeys, Directory
 from tests.unit.agents_channel import TOKEN, RawAgent
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -183,3 +184,31 @@ def test_a_flow_whose_step_fails_stops_no_other() -> None:
     flows.take("h1", told(entry(packets=2, bytes=8000, source_port=9)), 1006.5, NAMES)
     (flow,) = flows.step(1006.5)["flows"]
     assert flow["bytes"] == 8000
+
+
+def test_timelines_have_a_size_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as there is room each flow has all of its steps; then its oldest make room for its newest."""
+    monkeypatch.setattr(module, "MOST_COUNTS", 5_000)
+    flows = LiveFlows()
+    for index in range(100):
+        paths = {str(stamp): index + 1 for stamp in range(1, 21)}
+        several = [
+            entry("receiver", source_port=port, packets=index + 1, paths=paths, first_s=105.0)
+            for port in range(1, 11)
+        ]
+        flows.take("h3", told(*several), 1006.0 + index, NAMES)
+        flows.step(1006.0 + index)
+        held = sum(
+            12 + len(step["paths"])
+            for port in range(1, 11)
+            if (flow := flows.get(port))
+            for step in flow.steps
+        )
+        assert held <= 5_000 + 10 * 32
+    newest = [flow.steps[-1]["at"] for port in range(1, 11) if (flow := flows.get(port))]
+    assert newest == [1105.0] * 10
+    monkeypatch.setattr(module, "MOST_COUNTS", 100)
+    flows.take("h3", told(*several), 1107.0, NAMES)
+    flows.step(1107.0)
+    assert flows.get(1) is None
+    assert flows.past(1) is not None, "the oldest is a row"

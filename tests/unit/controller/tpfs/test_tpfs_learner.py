@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from controller.schemes.overrides import with_overrides
 from controller.store.database import open_database
 from controller.store.finished_flows import ABANDONED_S, FinishedFlowStore
 from controller.tpfs.learner import TypeLearner, TypesFailed, TypesLearnt
+from controller.tpfs.record_store import KeptRecords
 from controller.tpfs.records import Names, Records, RecordWindow
 from controller.tpfs.types import differ, flow_types
 from protocol.control import FinishedFlows, FlowTypes, SetPolicy
@@ -248,6 +250,47 @@ def test_neither_a_broken_store_nor_a_full_disk_ends_learning(
         assert (published[0].version, len(published[0].types)) == (7, 4)
     finally:
         learner.stop()
+
+
+def test_messages_that_wait_have_a_size_whatever_is_in_them() -> None:
+    """4096 of them waited, of up to 16 MB each."""
+    learner = TypeLearner(lambda types: None, lambda event: None, None)
+    empty = FinishedFlows(1.0, [], [], [], [], [], [], [], [])
+    long = replace(empty, source=["a" * 1000] * 4000)
+    taken = 0
+    while learner.state().dropped_messages == 0:
+        learner.receive("h1", {}, long)
+        taken += 1
+    assert 20 <= taken <= 34, "4 MB each, of 128 MiB"
+    for _ in range(200_000):
+        learner.receive("h1", {}, empty)
+    assert learner.state().dropped_messages > 50_000
+
+
+def test_a_turn_that_fails_ends_no_learning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its thread ended, and the controller looked as well as before."""
+    failures = [ZeroDivisionError("of ours")] * 2
+    take = KeptRecords.take
+
+    def failing(kept: KeptRecords, host: str, owners: Mapping[str, str], said: FinishedFlows) -> None:
+        if failures:
+            raise failures.pop()
+        take(kept, host, owners, said)
+
+    monkeypatch.setattr(KeptRecords, "take", failing)
+    learner = TypeLearner(lambda types: None, lambda event: None, None)
+    learner.start()
+    try:
+        records, _ = records_of(FOUR, 200, np.random.default_rng(0))
+        owners = {address: f"h{number}" for number, address in enumerate(OVERLAY, 1)}
+        for _ in range(3):
+            learner.receive("h1", owners, _said(records))
+        eventually(lambda: learner.state().records == len(records), "the third message's records")
+    finally:
+        learner.stop()
+    assert "ZeroDivisionError: of ours" in caplog.text
 
 
 def test_types_that_hardly_moved_are_the_same() -> None:

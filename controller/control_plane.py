@@ -28,13 +28,7 @@ from controller.fabric.graph import PortRef
 from controller.fabric.host_learning import HostLearning
 from controller.fabric.hosts import Hosts
 from controller.fabric.lldp import decode_lldp, encode_lldp
-from controller.fabric.switch_data import (
-    LOCAL_PORT_FIRST,
-    Held,
-    MeterReading,
-    PacketOut,
-    Port,
-)
+from controller.fabric.switch_data import LOCAL_PORT_FIRST, Held, MeterReading, PacketOut, Port
 from controller.modes.leaf_modes import LeafModes, ModeInfo
 from controller.modes.monitor import ModeChange
 from controller.openflow.cookies import Rule, rule_of
@@ -299,6 +293,7 @@ class ControlPlane:
             modes=self._modes.infos(),
             scheme="" if self._plan.scheme is None else self._plan.scheme.name,
             settled=self._settled(),
+            refused_hosts=self._hosts.refused,
         )
 
     def modes(self) -> tuple[ModeInfo, ...]:

@@ -23,6 +23,7 @@ from controller.agents.members_file import read_members
 from controller.agents.membership import Member, Membership, MembershipError
 from controller.agents.own_flows import own_flows
 from controller.agents.path_distribution import PathDistribution
+from controller.agents.refusals import Refusals
 from controller.agents.session import AgentReport, AgentSession, SessionClosed
 from controller.agents.settings import ChannelSettings
 from controller.agents.shares import UnknownPeers
@@ -78,6 +79,7 @@ class AgentServer:
         self._paths = PathDistribution(self._located)
         self._unknown = UnknownPeers()
         self._halves = HalfFrames()
+        self._refusals = Refusals()
         self._policy: Policy | None = None
         self._watch = WatchFlows(0.0, 0)
         self._kept: dict[str, bytes] = {}
@@ -193,6 +195,10 @@ class AgentServer:
         """Return all members by name."""
         return self.call(lambda: asking.agent_infos(self._membership.members(), self._sessions))
 
+    def counters(self) -> dict[str, int]:
+        """Return what happened on connections since the start, by name."""
+        return dict(self._refusals.counts)
+
     # in the loop
 
     async def _open(self) -> None:
@@ -226,10 +232,10 @@ class AgentServer:
         try:
             if await self._let_in(session):
                 await session.run()
+                self._refusals.counts["bad-frames"] += session.bad_frame
             self._ended(session)
         except (ControlError, OSError, TimeoutError, MembershipError) as error:
-            LOG.warning("agent refused: %s", str(error) or repr(error))
-            await session.refuse(str(error) or "no hello in time")
+            await session.refuse(self._refusals.failed(error))
             self._ended(session)
         except asyncio.CancelledError:
             session.close("the controller ends")
@@ -246,11 +252,13 @@ class AgentServer:
         with self._unknown.place(session.peer) as has_place:
             if not has_place:
                 await session.refuse("too many connections that have not said who they are; try again later")
+                self._refusals.refuse("refused-connections", f"{session.peer}: {session.end_reason}")
                 return False
             hello = await session.open(self._token_of)
         if hello is None:
-            LOG.warning("agent refused: %s", session.end_reason)
+            self._refusals.refuse("wrong-proofs", session.end_reason)
             return False
+        self._refusals.counts["connections"] += 1
         member = Member.from_hello(hello)
         for displaced in self._membership.join(member, time.monotonic()):
             self._left(displaced)
@@ -355,7 +363,9 @@ class AgentServer:
             case ActiveFlows():
                 if self._watch.every_s > 0:  # else it was not asked for, or no longer
                     owners = self._membership.owners()
-                    self.active_flows.notify(host, own_flows(report, host, owners, self._watch.most))
+                    own = own_flows(report, host, owners, self._watch.most)
+                    self._refusals.counts["refused-flows"] += len(report.flows) - len(own.flows)
+                    self.active_flows.notify(host, own)
             case Request() | Finished():
                 self.admission.notify(host, report)
             case SentAgain():

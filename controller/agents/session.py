@@ -92,6 +92,8 @@ class AgentSession:
     counters_at: float | None = None
     round_trip_s: float | None = None
     end_reason: str = ""
+    bad_frame: bool = False
+    """Whether it ended for what the agent sent."""
     _newest: dict[str, bytes] = field(default_factory=dict)
     _queue: deque[bytes] = field(default_factory=deque)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -172,6 +174,7 @@ class AgentSession:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 error = task.exception()
+                self.bad_frame |= task is tasks[0] and isinstance(error, ControlError)
                 self.end_reason = self.end_reason or (str(error) or repr(error) if error else "ended")
         finally:
             for task in tasks:

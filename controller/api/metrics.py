@@ -14,12 +14,15 @@ Labels = Mapping[str, str]
 _NONE: Final[Labels] = {}
 
 
-def metrics(running: RunningController, uptime_s: float) -> str:
-    """Return all metrics as they are now. Loads of links are of the newest sample: none while links are not sampled."""
-    return "".join(_families(running, uptime_s))
+def metrics(running: RunningController, uptime_s: float, refused: Mapping[str, int]) -> str:
+    """Return all metrics as they are now. Loads of links are of the newest sample: none while links are not sampled.
+
+    refused: requests that the HTTP process has refused, by status.
+    """
+    return "".join(_families(running, uptime_s, refused))
 
 
-def _families(running: RunningController, uptime_s: float) -> Iterator[str]:
+def _families(running: RunningController, uptime_s: float, refused: Mapping[str, int]) -> Iterator[str]:
     snapshot = running.snapshot()
     names = FabricNames(snapshot)
     agents = running.agents.agents()
@@ -40,8 +43,14 @@ def _families(running: RunningController, uptime_s: float) -> Iterator[str]:
     yield _family("leaf_mode_on", "gauge", "1 while a leaf's mode is ON.", modes)
     events = [({"kind": kind}, count) for kind, count in sorted(running.events.totals().items())]
     yield _family("events_total", "counter", "Events since the start.", events)
-    openflow = [({"what": name}, count) for name, count in sorted(running.shell.counters().items())]
+    of_switches = {**running.shell.counters(), "refused-hosts": snapshot.refused_hosts}
+    openflow = [({"what": name}, count) for name, count in sorted(of_switches.items())]
     yield _family("openflow_total", "counter", "What happened on switches' connections.", openflow)
+    channel = [({"what": name}, count) for name, count in sorted(running.agents.counters().items())]
+    yield _family("agents_total", "counter", "What happened on agents' connections.", channel)
+    statuses = [({"status": status}, count) for status, count in sorted(refused.items())]
+    meaning = "Requests that the HTTP process has refused, by status, and connections that it has cut off."
+    yield _family("http_refused_total", "counter", meaning, statuses)
     stream = running.live.stream.counters()
     yield _family(
         "stream_readers", "gauge", "Who reads the stream of events.", [(_NONE, stream.pop("readers"))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -13,6 +14,7 @@ from controller.api import answers, answers_live, views
 from controller.api.bodies import number, optional_text
 from controller.api.describing import Description, Query, Text
 from controller.api.front.backend import HAND_OVER, HandOverError
+from controller.api.front.server import REFUSED
 from controller.api.metrics import MEDIA, metrics
 from controller.api.problems import ProblemError
 from controller.api.routing import get
@@ -80,7 +82,8 @@ class LiveRoutes:
     def metrics_text(self) -> Response:
         self._running.live.links.keep_sampling()
         return Response(
-            metrics(self._running, time.monotonic() - self._started), content_type=f"{MEDIA}; version=0.0.4"
+            metrics(self._running, time.monotonic() - self._started, _refused_in_front()),
+            content_type=f"{MEDIA}; version=0.0.4",
         )
 
     @get(
@@ -166,3 +169,9 @@ def _stream(topics: frozenset[str], running: RunningController) -> Response:
     except StreamError:  # the last place has just gone to another: readers come back by themselves
         connection.close()
     return answer
+
+
+def _refused_in_front() -> dict[str, int]:
+    """Return what the HTTP process has refused, by status."""
+    counts: dict[str, int] = json.loads(request.environ.get(REFUSED, "{}"))
+    return counts

@@ -144,6 +144,7 @@ class HostLearning:
         elif is_host_address(arp.sender_ip):
             known = self.hosts.by_ip(arp.sender_ip)
             if known is None and not self._may_have_host(place.dpid):
+                self.hosts.refused += 1
                 return []
             old = None if known is None or known.place is None else self._discovery.port(known.place)
             seen = self.hosts.seen(

@@ -66,6 +66,8 @@ class Hosts:
     """All hosts, by address, by name and by place, and who may claim an address."""
 
     def __init__(self) -> None:
+        self.refused = 0
+        """Claims for hosts that found no room."""
         self._by_ip: dict[str, Host] = {}
         self._by_name: dict[str, Host] = {}
         self._by_place: dict[PortRef, set[str]] = {}
@@ -171,6 +173,7 @@ class Hosts:
         host = self._by_ip.get(ipv4)
         if host is None:
             if len(self._by_place.get(place, ())) >= HOSTS_PER_PORT:
+                self.refused += 1
                 return []
             host = self._by_ip[ipv4] = Host(ipv4, mac)
             self._place(host, place, now)
@@ -182,6 +185,7 @@ class Hosts:
             claim = self._claims.pop(ipv4, None)
             return [] if claim is None else self._conflict(host, mac, claim.place, now)
         if not host.name and len(self._by_place.get(place, ())) >= HOSTS_PER_PORT:
+            self.refused += 1
             return []
         if host.place is not None and old_place_up:
             self._claims.setdefault(ipv4, _Claim(place, now))

@@ -10,6 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
+from controller.rare_log import RareLog
+
 LOG: Final = logging.getLogger(__name__)
 
 PAUSE_S: Final = 1.0
@@ -42,8 +44,7 @@ class Listener:
         self._selector = selector
         self._counters = counters
         self._resume_at: float | None = None
-        self._silent = 0
-        self._said_at = float("-inf")
+        self._lines = RareLog(LOG, logging.ERROR, burst=1, every_s=SAY_EVERY_S)
         selector.register(self.sock, selectors.EVENT_READ, self)
 
     @property
@@ -68,12 +69,7 @@ class Listener:
 
     def say(self, text: str, now: float) -> None:
         """Log a line about connections, with how many like it were left out, at most every `SAY_EVERY_S`."""
-        if now - self._said_at < SAY_EVERY_S:
-            self._silent += 1
-            return
-        more = f" ({self._silent} more such lines were left out)" if self._silent else ""
-        self._said_at, self._silent = now, 0
-        LOG.error("%s%s", text, more)
+        self._lines.say(text, now)
 
     def deadline(self) -> float | None:
         """Return when `resume` wants to be called next, or None."""

@@ -12,6 +12,7 @@ from controller.openflow.connection import ConnectionEnded, SwitchConnection
 from controller.openflow.listener import Listener
 from controller.openflow.replies import ReplyRoom
 from controller.openflow.tls import SwitchTlsContexts, TlsLayer
+from controller.rare_log import RareLog
 
 LOG: Final = logging.getLogger(__name__)
 _LOOK_EVERY_S: Final = 0.1
@@ -41,6 +42,7 @@ class Switchboard:
         self._on_closed = on_closed
         self._tls = tls
         self._room = ReplyRoom()
+        self._ends = RareLog(LOG, logging.INFO)
         self._listener: Listener | None = None
         self._look_at: float | None = None
         """No connection has to be kept alive, or given up, before."""
@@ -112,7 +114,8 @@ class Switchboard:
         self._connections.pop(connection, None)
         self._on_closed(connection)
         self._counters["disconnections"] += 1
-        LOG.info("connection of switch %s at %s ends: %s", connection.session.name, connection.peer, reason)
+        switch = connection.session.name
+        self._ends.say(f"connection of switch {switch} at {connection.peer} ends: {reason}")
         dpid = connection.introduced
         if dpid is not None and self.switches.get(dpid) is connection:
             del self.switches[dpid]

@@ -59,6 +59,8 @@ class FabricSnapshot:
     modes: tuple[ModeInfo, ...]
     scheme: str
     settled: bool
+    refused_hosts: int = 0
+    """Claims of ARP for hosts that found no room: behind one port, or at switches without links."""
 
 
 @dataclass(frozen=True, slots=True)

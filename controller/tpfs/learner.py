@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from controller.process.control_thread import ControlThread
-from controller.process.rare_log import RareLog
+from controller.rare_log import RareLog
 from controller.schemes.scheme import Priority, Scheme
 from controller.tpfs.job import Job, Question
 from controller.tpfs.record_store import KeptRecords, RecordStore

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from controller.process.rare_log import RareLog
+from controller.rare_log import RareLog
 from controller.tpfs.records import FinishedFlowColumns, Names, Records, RecordsError, RecordWindow, checked
 from protocol import control
 

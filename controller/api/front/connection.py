@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import time
+from collections import Counter
 from collections.abc import Hashable
 from email.utils import formatdate
 from http import HTTPStatus
@@ -30,6 +31,8 @@ class Listener(Protocol):
 
     limits: Limits
     body_room: BodyRoom
+    refused: Counter[str]
+    """Requests that were refused, by status."""
 
     def came(self, connection: Connection) -> None:
         """Note that it is there. Raise ProblemError if there is no room for it."""
@@ -214,6 +217,7 @@ class Connection(asyncio.Protocol):
 
     def fail(self, status: int, detail: str, *headers: tuple[str, str]) -> None:
         """Answer that there is no answer."""
+        self._server.refused[str(status)] += 1
         body = json.dumps(problem_document(status, detail)).encode()
         lines = [("Content-Type", MEDIA), ("Content-Length", str(len(body))), *headers]
         if status == 401:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -30,6 +32,8 @@ interpreter, and the control plane is one of them; a second one at a time makes 
 TURN_S: Final = 0.02
 """After which an answer does not count as being made any more: it waits for something, or is large."""
 BACKLOG: Final = 1024
+REFUSED: Final = "CAPSTAN_REFUSED"
+"""In the environment of a request for metrics: what this process has refused. Clients' headers begin with HTTP_."""
 MOST_REFUSED: Final = 100
 """Connections without a place that are answered why, at a time."""
 
@@ -52,6 +56,8 @@ class HttpServer:
         limits = settings.limits
         self.limits = limits
         self.body_room = BodyRoom(limits.all_body_bytes)
+        self.refused: Counter[str] = Counter()
+        """Requests and connections without an answer of the API, by status, or "cut-off"."""
         self.requests: RequestQueue[Connection] = RequestQueue()
         self._settings = settings
         self._access = (
@@ -122,6 +128,7 @@ class HttpServer:
                 self._places.remove(group)
                 self._refuse(connection, "too many connections: try again later")
                 return
+            self.refused["cut-off"] += 1
             last.abort()
         self._connections.add(connection)
 
@@ -135,7 +142,9 @@ class HttpServer:
         return self._settings.most_body_bytes(environ["REQUEST_METHOD"], environ["PATH_INFO"])
 
     def asks(self, connection: Connection) -> None:
-        """Queue the request that a connection has read."""
+        """Queue the request that a connection has read; the one for metrics with those of this process."""
+        if connection.environ["PATH_INFO"].endswith("/metrics"):
+            connection.environ[REFUSED] = json.dumps(self.refused)
         self._add(connection, alone=False)
 
     def wrote(self, connection: Connection) -> None:
@@ -147,6 +156,7 @@ class HttpServer:
             if unsent <= self.limits.all_unsent_bytes:
                 return
             unsent -= reader.unsent
+            self.refused["cut-off"] += 1
             reader.abort()
 
     def went(self, connection: Connection) -> None:
@@ -160,6 +170,7 @@ class HttpServer:
     def _refuse(self, connection: Connection, why: str) -> None:
         """Raise ProblemError (503), so that the client learns why; where many linger who did, cut it off."""
         if len(self._refused) >= MOST_REFUSED:
+            self.refused["cut-off"] += 1
             connection.abort()
             return
         self._refused.add(connection)

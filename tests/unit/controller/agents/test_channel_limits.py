@@ -15,10 +15,10 @@ from controller.agents.own_flows import own_flows
 from controller.agents.session import Timing
 from controller.live.flow_sampling import Answers
 from host_agent.channel import Connected
-from protocol.control import ActiveFlows, Counters, Directory, FlowEntry, Message
+from protocol.control import ActiveFlows, Challenge, Counters, Directory, FlowEntry, Message
 from protocol.frames import JSON_FORMAT, ControlError, encode
 from protocol.limits import MIB
-from tests.unit.agents_channel import RawAgent, agent_config, running_channel, served
+from tests.unit.agents_channel import RawAgent, agent_config, hello, running_channel, served
 from tests.waiting import eventually
 
 
@@ -193,3 +193,19 @@ def test_a_timer_that_fails_once_is_planned_again(tmp_path: Path, monkeypatch: p
         assert first.next(Directory).peers[0].host == "h1"
         assert failures == []
         first.close()
+
+
+def test_what_is_refused_is_counted(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        thief = RawAgent.unix(at.socket_path)
+        thief.send(hello(1, thief.next(Challenge).nonce, token="a guess"))
+        thief.all()
+        for before in (True, False):
+            broken = RawAgent.unix(at.socket_path) if before else RawAgent.joined(at.socket_path, 2)
+            broken.connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            broken.all()
+        nameless = RawAgent.unix(at.socket_path)
+        nameless.send(hello(1, nameless.next(Challenge).nonce, host="../x"))
+        nameless.all()
+        wanted = {"wrong-proofs": 1, "bad-frames": 2, "refused-members": 1, "connections": 2}
+        eventually(lambda: {**at.server.counters()} == wanted, f"{wanted}")

@@ -17,6 +17,7 @@ from flask import Flask, Response, request
 
 from controller.api.front.limits import FrontSettings, Limits
 from controller.api.front.process import HttpFront
+from controller.api.front.server import REFUSED
 from tests.waiting import PATIENCE_S
 
 ANSWER_BYTES = 1_000_000
@@ -87,6 +88,10 @@ def serving(limits: Limits, workers: int = 2, **settings: object) -> Iterator[Se
     @app.get("/health")
     def health() -> str:
         return "well"
+
+    @app.get("/metrics")
+    def refused() -> str:
+        return str(request.environ[REFUSED])
 
     @app.get("/answer")
     def answer() -> Response:

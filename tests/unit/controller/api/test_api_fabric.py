@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from controller.schemes import loader
+from protocol.control import Challenge
 from protocol.policy import Policy
-from tests.unit.agents_channel import RawAgent
+from tests.unit.agents_channel import RawAgent, hello
 from tests.unit.api_world import World, api_world, obedient_agent
 from tests.waiting import eventually
 
@@ -283,3 +284,13 @@ def test_modes_without_a_cursor_tell_only_where_to_begin(world: World) -> None:
 )
 def test_query_parameters_out_of_range_are_named(world: World, path: str, field: str) -> None:
     assert world.get(path, 422)["field"] == field
+
+
+def test_what_is_refused_is_in_metrics(world: World, tmp_path: Path) -> None:
+    thief = RawAgent.unix(tmp_path / "agents.sock")
+    thief.send(hello(1, thief.next(Challenge).nonce, token="a guess"))
+    thief.all()
+    text = world.get("/metrics")
+    assert 'capstan_agents_total{what="wrong-proofs"} 1\n' in text
+    assert 'capstan_openflow_total{what="refused-hosts"} 0\n' in text
+    assert "# TYPE capstan_http_refused_total counter\n" in text

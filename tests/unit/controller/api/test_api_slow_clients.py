@@ -298,3 +298,16 @@ def test_only_what_is_slower_than_the_least_rate_is_too_slow(
         now += window_s * 1.001
         slow = pace.too_slow(now, total)
         assert part == least or slow is (part < least)  # at the very rate, rounding decides
+
+
+def test_what_the_http_process_refuses_is_in_metrics() -> None:
+    """They were nowhere: a flood of refused requests looked like an idle API."""
+    with serving(QUICK) as served:
+        for _ in range(3):
+            with served.connect() as connection:
+                connection.sendall(b"no request\r\n\r\n")
+                assert answered(connection)[0] == 400
+        with served.connect() as connection:
+            connection.sendall(get("/metrics", "Capstan-Refused: {}", "Connection: close"))
+            status, _, body = answered(connection)
+        assert (status, json.loads(body)) == (200, {"400": 3})

@@ -12,7 +12,7 @@ from controller.fabric import resolver
 from controller.fabric.arp import BROADCAST_MAC, NO_MAC, REPLY, REQUEST, Arp, decode_arp
 from controller.fabric.events import HostConflict, HostLinkChanged, HostSeen
 from controller.fabric.graph import PortRef
-from controller.fabric.hosts import CHALLENGE_S
+from controller.fabric.hosts import CHALLENGE_S, HOSTS_PER_PORT, Hosts
 from controller.fabric.lldp import encode_lldp
 from controller.fabric.switch_data import Port
 from controller.openflow.cookies import Rule
@@ -338,3 +338,10 @@ def test_arguments_that_cannot_be() -> None:
     plane.switch_disconnected(5, 1.0)
     assert plane.deadline() is None
     assert not plane.ready()
+
+
+def test_hosts_that_find_no_room_are_counted() -> None:
+    hosts, place = Hosts(), PortRef(0x10001, 1)
+    for number in range(HOSTS_PER_PORT + 5):
+        hosts.seen(f"10.0.9.{number}", f"02:00:00:00:09:{number:02x}", place, 1.0, old_place_up=False)
+    assert (len(list(hosts)), hosts.refused) == (HOSTS_PER_PORT, 5)

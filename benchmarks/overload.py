@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import statistics
 import subprocess
@@ -45,6 +46,8 @@ flood adds to the floor is taken off first."""
 HEALTH_GOAL_MS: Final = Goal(100.0, cores=2)
 MEMORY_GOAL_MIB: Final = 1024.0
 """Of both processes together."""
+CONNECTIONS_GOAL: Final = 16
+"""Sockets more than before the load: between the two processes, and of the benchmark's own clients."""
 KEPT_GOAL_MIB: Final = 256.0
 """More than before, after the load: what allocators keep."""
 
@@ -73,7 +76,9 @@ class Measured:
     loads: dict[str, float] = field(default_factory=dict)
     links_lost: int = 0
     links_after: int = 0
+    connections_before: int = 0
     connections_after: int = 0
+    hosts_after: int = 0
     switches_after: int = 0
     counters: dict[str, float] = field(default_factory=dict)
 
@@ -100,6 +105,8 @@ def measure(directory: Path, cycles: int) -> dict[str, Any]:
             timed = (fabric, floor)
             _, cursor = client.events()
             _block(measured.alone, timed, cycles, pid, api)
+            measured.connections_before, taken_before = _sockets(pid), _packet_ins(client)
+            hosts_before = len(client.fabric()["hosts"])
             port = str(urlsplit(api).port)
             with _memory(pid, measured.loaded):
                 with _program(
@@ -111,9 +118,11 @@ def measure(directory: Path, cycles: int) -> dict[str, Any]:
                 ) as loading:
                     _block(measured.loaded, timed, cycles, pid, api)
                     measured.loads = _last_words(loading)
+                    measured.loads["packet_ins_taken"] = _packet_ins(client) - taken_before
                 time.sleep(AFTER_S)
             _block(measured.after, timed, cycles, pid, api)
             _look(measured, client, cursor, pid)
+            measured.hosts_after = len(client.fabric()["hosts"]) - hosts_before
     return document(figures(measured), notes(measured, cycles))
 
 
@@ -181,6 +190,9 @@ def figures(measured: Measured) -> dict[str, Figure]:
     result["memory_kept_after"] = Figure(kept, "MiB more than alone", KEPT_GOAL_MIB)
     result["links_lost"] = Figure(measured.links_lost, "links that went down in the whole run", 0)
     result["links_after"] = Figure(measured.links_after, f"of {LINKS} links up", LINKS, "higher")
+    more = measured.connections_after - measured.connections_before
+    result["connections_after"] = Figure(more, "sockets more than before the load", CONNECTIONS_GOAL)
+    result["hosts_after"] = Figure(measured.hosts_after, "hosts of the load still known", 0)
     result["switches_after"] = Figure(measured.switches_after, "switches of the load still known", 0)
     return result | _of_loads(measured.loads)
 
@@ -204,6 +216,9 @@ def _of_loads(loads: dict[str, float]) -> dict[str, Figure]:
     return {
         "packet_ins": Figure(
             loads.get("packet_ins", 0) / seconds, "packet-ins/s that were sent", better="higher"
+        ),
+        "packet_ins_taken": Figure(
+            loads.get("packet_ins_taken", 0) / seconds, "packet-ins/s that were taken", better="higher"
         ),
         "dpids": Figure(loads.get("dpids", 0), "datapath ids that connected", better="higher"),
         "ports": Figure(loads.get("ports", 0), "ports that they said they have", better="higher"),
@@ -351,6 +366,12 @@ def _resident(pid: int) -> int:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
     return 0
+
+
+def _packet_ins(client: ControllerClient) -> float:
+    """Return how many packets of switches the controller has taken since its start."""
+    taken = re.search(r'capstan_openflow_total\{what="packet-ins"\} (\S+)', client.metrics())
+    return 0.0 if taken is None else float(taken[1])
 
 
 def _sockets(pid: int) -> int:

@@ -70,6 +70,20 @@ def test_goals_are_against_the_same_run_without_load() -> None:
     assert result["floor_p99_loaded_to_alone"].goal is None, "it is the machine's"
 
 
+def test_what_the_load_leaves_behind_is_judged() -> None:
+    """Connections were counted, and the count was used nowhere."""
+    block = Block([1.0], [20.0], [5.0], [1.0], 100 << 20)
+    left = Measured(block, block, block, connections_before=40, connections_after=80, hosts_after=3)
+    result = figures(left)
+    assert (result["connections_after"].value, result["connections_after"].met(2)) == (40, False)
+    assert (result["hosts_after"].value, result["hosts_after"].met(2)) == (3, False)
+    loads = {"seconds": 10.0, "packet_ins": 50_000, "packet_ins_taken": 40_000}
+    result = figures(Measured(block, block, block, loads=loads, connections_before=40, connections_after=42))
+    assert result["connections_after"].met(2) is True
+    assert result["hosts_after"].met(2) is True
+    assert (result["packet_ins"].value, result["packet_ins_taken"].value) == (5000, 4000)
+
+
 @pytest.mark.parametrize(
     ("floor_ms", "raw", "less_floor"),
     [(1.4, False, False), (2.0, None, False), (3.5, None, True), (0.5, False, False)],

@@ -106,10 +106,12 @@ class SwitchSession(Target):
 
 
 class RunningController(Target):
-    """Two connections of equal datapath ids at a running controller, closed in any order; a good switch stays."""
+    """Two connections of equal datapath ids at a running controller, closed in any order; a good switch stays, and is
+    sent what a change of its ports needs."""
 
     samples = tuple(_openflow_samples())
-    GOOD: Final = 0xC0FFEE
+    LAST_PORT: Final = 60
+    """A port that is new needs entries; after so many another good switch takes the place of the last."""
 
     def __init__(self) -> None:
         self._plane = ControlPlane(b"0123456789abcdef")
@@ -117,8 +119,21 @@ class RunningController(Target):
         self._shell.start()
         self._ends = contextlib.ExitStack()
         self._ends.callback(self._shell.stop)
-        self._ends.enter_context(raw_switch(self._shell.port, self.GOOD))
-        eventually(lambda: self.GOOD in self._connected(), "the good switch")
+        self._dpid = 0xC0FFEE
+        self._join()
+
+    def _join(self) -> None:
+        self._dpid += 1
+        self._good_ends = contextlib.ExitStack()
+        self._good = self._good_ends.enter_context(raw_switch(self._shell.port, self._dpid))
+        self._next_port = 3
+        eventually(lambda: self._updates(), "the good switch's state")
+
+    def _updates(self) -> int:
+        """How many entries the good switch was sent, once it is connected."""
+        return (
+            self._good.received.count(ofp.OFPT_BUNDLE_ADD_MESSAGE) if self._dpid in self._connected() else 0
+        )
 
     def _connected(self) -> set[int]:
         return {one.dpid for one in self._shell.call(self._plane.snapshot).switches if one.connected}
@@ -132,13 +147,20 @@ class RunningController(Target):
             for data in messages:
                 with contextlib.suppress(OSError):
                     pair[len(data) % 2].sendall(data)
-        assert self.GOOD in self._connected(), "the good switch has lost its place"
+        eventually(lambda: self._connected() <= {self._dpid}, "both connections are over")
+        assert self._dpid in self._connected(), "the good switch has lost its place"
+        before, name = self._updates(), b"p%d" % self._next_port
+        self._good.send(message(ofp.OFPT_PORT_STATUS, 0, b"\0" + bytes(7) + port(self._next_port, name)))
+        eventually(lambda: self._updates() > before, "the good switch's update after a case")
+        self._next_port += 1
+        if self._next_port > self.LAST_PORT:
+            self._good_ends.close()
+            self._join()
 
     def close(self) -> None:
-        with raw_switch(self._shell.port, self.GOOD + 1):
-            eventually(
-                lambda: {self.GOOD, self.GOOD + 1} <= self._connected(), "a new switch after all cases"
-            )
+        with raw_switch(self._shell.port, 0xBEEF):
+            eventually(lambda: {self._dpid, 0xBEEF} <= self._connected(), "a new switch after all cases")
         check_control_threads()
         assert self._shell.counters().get("faults", 0) == 0, "the control plane raised; its log says what"
+        self._good_ends.close()
         self._ends.close()

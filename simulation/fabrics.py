@@ -88,9 +88,8 @@ class Fabric:
             )
         host, other = leaf * self.hosts_per_leaf, (0 if leaf else 1) * self.hosts_per_leaf
         plain = self.to_native(with_changes=False)
-        up = capstan_native.simulated_route(plain, host, other, spine)[1]
-        down = capstan_native.simulated_route(plain, other, host, spine)[2]
-        return up, down
+        up, down = capstan_native.simulated_routes(plain, [(host, other, spine), (other, host, spine)])
+        return up[1], down[2]
 
     def to_native(self, with_changes: bool = True) -> dict[str, Any]:
         """Return the fabric as `capstan_native.Simulation` takes it.

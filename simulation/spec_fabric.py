@@ -123,24 +123,30 @@ def _link_numbers(fabric: FabricSpec, plain: Mapping[str, Any]) -> dict[str, tup
 def _leaf_spine_links(fabric: FabricSpec, plain: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, int]]]:
     if fabric.leaves < 2:
         return
+    names, asked = [], []
     for leaf in range(fabric.leaves):
         here, there = leaf * fabric.hosts_on_leaf, (0 if leaf else 1) * fabric.hosts_on_leaf
         for spine in range(fabric.spines):
-            up = capstan_native.simulated_route(plain, here, there, spine)[1]
-            down = capstan_native.simulated_route(plain, there, here, spine)[2]
-            yield f"l{leaf + 1}-s{spine + 1}", (up, down)
+            names.append(f"l{leaf + 1}-s{spine + 1}")
+            asked += [(here, there, spine), (there, here, spine)]
+    routes = iter(capstan_native.simulated_routes(plain, asked))
+    for name, up, down in zip(names, routes, routes, strict=True):
+        yield name, (up[1], down[2])
 
 
 def _fat_tree_links(fabric: FabricSpec, plain: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, int]]]:
     half = fabric.k // 2
+    names, asked = [], []
     for edge in range(fabric.k * half):
         pod = edge // half
         here, there = edge * half, (0 if pod else half) * half
         for aggregation in range(half):
             for core in range(half):
                 path = aggregation * half + core
-                up = capstan_native.simulated_route(plain, here, there, path)
-                down = capstan_native.simulated_route(plain, there, here, path)
                 name = f"a{pod * half + aggregation + 1}"
-                yield f"e{edge + 1}-{name}", (up[1], down[4])
-                yield f"{name}-c{path + 1}", (up[2], down[3])
+                names.append((f"e{edge + 1}-{name}", f"{name}-c{path + 1}"))
+                asked += [(here, there, path), (there, here, path)]
+    routes = iter(capstan_native.simulated_routes(plain, asked))
+    for (lower, upper), up, down in zip(names, routes, routes, strict=True):
+        yield lower, (up[1], down[4])
+        yield upper, (up[2], down[3])

@@ -125,5 +125,8 @@ class Simulation:
     def totals(self) -> dict[str, int]: ...
     def links(self) -> list[SimulatedLink]: ...
 
-def simulated_route(fabric: Mapping[str, Any], source: int, destination: int, path: int) -> list[int]:
-    """Return the numbers of the links on a path between hosts. Raises ValueError if there is no such path."""
+def simulated_routes(fabric: Mapping[str, Any], routes: Sequence[tuple[int, int, int]]) -> list[list[int]]:
+    """Return the numbers of the links on each path (source host, destination host, path) of a fabric.
+
+    Raises ValueError if there is no such path.
+    """

@@ -51,6 +51,7 @@ impl Run {
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (settings, transport, starts_ps, sources, destinations, sizes, levels=None, scheme=None, rooms=None))]
     fn new(
+        py: Python<'_>,
         settings: RunSettings,
         transport: &Bound<'_, PyAny>,
         starts_ps: Vec<u64>,
@@ -93,10 +94,12 @@ impl Run {
         let demands = (0..count).map(demand).collect();
         let seed = settings.seed;
         let own = scheme.as_ref().map(SchemeSettings::own_policies).transpose()?.flatten();
-        let made = match scheme {
-            Some(scheme) => Simulation::with_overlay(config, demands, scheme.settings()?),
+        let overlay = scheme.map(SchemeSettings::settings).transpose()?;
+        // Large fabrics take seconds to lay out, in which other threads of Python go on.
+        let made = py.detach(|| match overlay {
+            Some(overlay) => Simulation::with_overlay(config, demands, overlay),
             None => Simulation::new(config, demands),
-        };
+        });
         let mut simulation = made.map_err(raised)?;
         let rooms = rooms.unwrap_or_default().into_iter();
         let rooms: PyResult<Vec<_>> =
@@ -296,21 +299,31 @@ impl Run {
     }
 }
 
-/// Numbers of the links of a route, for one that changes them by name.
+/// Numbers of the links of routes (source, destination, path), for callers that change links by name.
 #[pyfunction]
-fn simulated_route(fabric: FabricSettings, source: u32, destination: u32, path: u16) -> PyResult<Vec<u32>> {
-    let topology = Topology::new(fabric.shape()?, &fabric.changes()).map_err(raised)?;
-    let inside = source.max(destination) < topology.hosts() && source != destination;
-    let there = |paths: &[u16]| paths.is_empty() || paths.contains(&path);
-    if !inside || !there(topology.paths(source, destination)) {
-        return Err(PyValueError::new_err(format!(
-            "there is no path {path} from host {source} to host {destination}"
-        )));
-    }
-    Ok(topology.route(source, destination, path))
+fn simulated_routes(
+    py: Python<'_>,
+    fabric: FabricSettings,
+    routes: Vec<(u32, u32, u16)>,
+) -> PyResult<Vec<Vec<u32>>> {
+    let (shape, changes) = (fabric.shape()?, fabric.changes());
+    py.detach(|| {
+        let topology = Topology::new(shape, &changes).map_err(raised)?;
+        let links = |(source, destination, path): (u32, u32, u16)| {
+            let inside = source.max(destination) < topology.hosts() && source != destination;
+            let there = |paths: &[u16]| paths.is_empty() || paths.contains(&path);
+            if !inside || !there(topology.paths(source, destination)) {
+                return Err(PyValueError::new_err(format!(
+                    "there is no path {path} from host {source} to host {destination}"
+                )));
+            }
+            Ok(topology.route(source, destination, path))
+        };
+        routes.into_iter().map(links).collect()
+    })
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Run>()?;
-    module.add_function(wrap_pyfunction!(simulated_route, module)?)
+    module.add_function(wrap_pyfunction!(simulated_routes, module)?)
 }

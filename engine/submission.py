@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Final, Literal
 
@@ -19,6 +19,8 @@ from controller.schemes.loader import lab_scheme_names, scheme_names
 from controller.schemes.overrides import overrides_problem
 from controller.store.queue import NewJob
 from engine.estimate import expected_s, simulated_s
+from engine.simulated_check import tried_here
+from engine.size_budget import SizeBudget
 from experiments.spec.check import find_spec, preset_names, problems_of
 from experiments.spec.schema import schema
 from experiments.spec.spec import (
@@ -26,7 +28,6 @@ from experiments.spec.spec import (
     Spec,
     is_scheme_file,
     plain,
-    scheme_choice,
     spec_from_dict,
     spec_to_dict,
     title_with,
@@ -119,7 +120,11 @@ class Submission:
     points: tuple[NewJob, ...]
 
 
-def read_submission(request: SubmissionBody) -> Submission:
+TryOut = Callable[[Spec, int], str]
+"""Returns what a simulation would refuse in a spec (empty: nothing), whose links x points x schemes are given."""
+
+
+def read_submission(request: SubmissionBody, try_out: TryOut = tried_here) -> Submission:
     """Return the submission that a request stands for. Raises SubmissionError."""
     where, text = _text(request)
     source = read(text, "")
@@ -131,19 +136,24 @@ def read_submission(request: SubmissionBody) -> Submission:
         )
         source = read(text, "")
     _need_small(source, text, where)
-    problems = _files(source.data) or problems_of(source, scheme_names(), overrides_problem)
+    simulated = request.kind == "simulation"
+    every = scheme_names() if simulated else lab_scheme_names()
+    size = SizeBudget(len(every), simulated)
+    files = _files(source.data, size)
+    if too_large := size.problem():
+        raise SubmissionError([Wrong(where, too_large)])
+    problems = files or problems_of(source, scheme_names(), overrides_problem)
     if problems:
         placed = request.text is not None and not changed
         raise SubmissionError([_wrong(problem, where, placed) for problem in problems])
-    simulated = request.kind == "simulation"
     if simulated and request.record is not None:
         raise SubmissionError([Wrong("record", _NOT_SIMULATED)])
-    every = scheme_names() if simulated else lab_scheme_names()
     submission = _submission(with_all_schemes(spec_from_dict(source.data), every), text, simulated)
     if submission.job.runs > MOST_RUNS:
         raise SubmissionError([Wrong(where, f"more than {MOST_RUNS} runs: take fewer points or repeats")])
     if simulated:
-        _need_simulated(submission.spec, where)
+        if refused := try_out(submission.spec, size.scheme_links):
+            raise SubmissionError([Wrong(where, refused)])
         return submission
     problem = no_lab(submission.spec)
     if problem is not None:
@@ -170,15 +180,6 @@ def _recorded(submission: Submission, window: RecordBody) -> Submission:
         job=replace(submission.job, record=record),
         points=tuple(replace(point, record=record) for point in submission.points),
     )
-
-
-def _need_simulated(spec: Spec, where: str) -> None:
-    """Raise SubmissionError for what a simulation cannot do, at any point."""
-    from simulation.first_problem import first_problem
-
-    error = first_problem(spec, asked_for_own_paths=False)
-    if error is not None:
-        raise SubmissionError([Wrong(where, str(error))])
 
 
 def preset_submission(name: str) -> Submission:
@@ -263,12 +264,14 @@ def _retitled(data: Mapping[str, Any], schemes: list[str] | None) -> dict[str, A
     title, own = data.get("title"), data.get("schemes")
     if schemes is None or not isinstance(title, str) or not isinstance(own, list):
         return {}
-    named = [item for item in own if isinstance(item, str) or (isinstance(item, Mapping) and "name" in item)]
-    return {
-        "title": title_with(
-            title, *([scheme_choice(item).label for item in group] for group in (named, schemes))
-        )
-    }
+    named = [_label(item) for item in own]
+    return {"title": title_with(title, [label for label in named if label], schemes)}
+
+
+def _label(scheme: Any) -> str:
+    """Return what tables call a scheme of a spec that nothing has checked; empty: it is none."""
+    given = (scheme.get("label") or scheme.get("name")) if isinstance(scheme, Mapping) else scheme
+    return given if isinstance(given, str) else ""
 
 
 def _axes(sweep: Any) -> Any:
@@ -318,8 +321,10 @@ _NOT_SIMULATED: Final = (
 )
 
 
-def _files(data: Any) -> list[Problem]:
-    """Return which schemes are files, at any point: a submission names none of the controller's machine."""
+def _files(data: Any, size: SizeBudget) -> list[Problem]:
+    """Return which schemes are files, at any point: a submission names none of the controller's machine. size: points
+    are counted there.
+    """
     if not isinstance(data, dict):
         return []
     problems = [
@@ -329,8 +334,12 @@ def _files(data: Any) -> list[Problem]:
     try:
         axes = tuple(build(Axis, item, "sweep") for item in data.get("sweep") or ())
         check_axes(axes)
-        named = {name for _, point in grid(data, axes) for _, name in _file_names(point)}
+        named: set[str] = set()
+        for _, point in grid(data, axes):
+            size.add(point)
+            named.update(name for _, name in _file_names(point))
     except (PlainError, SweepError, TypeError):
+        size.add(data)
         return problems  # all that is wrong with the sweep is said with the rest
     return problems or [Problem(1, 1, "sweep", f"{name!r} is a file: {_NO_FILES}") for name in sorted(named)]
 

@@ -27,6 +27,13 @@ class Layout:
         return [link_name(*pair) for pair in sorted((*self.access, *self.fabric), key=_natural)]
 
 
+def number_of_links(topology: str, leaves: int, spines: int, k: int, hosts_on_leaf: int) -> int:
+    """Return how many links a fabric has, its hosts' included, without making it."""
+    if topology == "fat-tree":
+        return k * k // 2 * (k + hosts_on_leaf)  # each edge switch has k/2 links up, and so has each above it
+    return leaves * (spines + hosts_on_leaf)
+
+
 def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int) -> Layout:
     """Return every leaf (l1..) linked to every spine (s1..), hosts (h1..) on leaves in turn."""
     hosts = tuple(place_hosts(leaves, hosts_per_leaf))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final
@@ -23,6 +24,14 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 ROWS: Final = 5000
 """Rows of a group in a file."""
 DRAW_S: Final = 60.0
+"""Until it is drawn; its processor time has the same limit."""
+MEMORY_MIB: Final = 2048
+"""Of a process that draws, records or checks."""
+WITHIN: Final = ("controller.process.limited", str(MEMORY_MIB), f"{DRAW_S:.0f}")
+_ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""Each thread of NumPy's would have its share of the memory, on machines with many cores all of it."""
+_AT_A_LIMIT: Final = (-getattr(signal, "SIGXCPU", 24), -signal.SIGABRT)
+"""How a process ends whose processor time is over; and Rust where there is no memory."""
 NICE: Final = ("nice",) if shutil.which("nice") else ()
 """What begins a command that lets others go first; Windows has none."""
 _DRAWING: Final = threading.Lock()
@@ -30,6 +39,16 @@ _DRAWING: Final = threading.Lock()
 MOST_WAITING: Final = 8
 """Figures and recordings that are made or wait, each in a thread of the API's: other answers need some, too."""
 PLACES: Final = threading.BoundedSemaphore(MOST_WAITING)
+
+
+class LimitError(ProblemError):
+    """A process of ours needed more memory or processor time than it may have."""
+
+    def __init__(self, what: str, made: str) -> None:
+        super().__init__(
+            503,
+            f"{what} was not {made}: it needs more than {MEMORY_MIB} MiB of memory or {DRAW_S:g} s of processor time",
+        )
 
 
 def parquet_file(flows: Iterable[Mapping[str, Any]]) -> IO[bytes]:
@@ -90,7 +109,8 @@ def drawn(name: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
 def printed(what: str, made: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
     """Return what a module of ours prints when it is given *lines*: *what*, which is *made* in a process of its own.
 
-    Raises ProblemError (503): it could not be made, or not within `DRAW_S`; or `MOST_WAITING` others wait.
+    Raises ProblemError (503): it could not be made, or not within `DRAW_S`; or `MOST_WAITING` others wait. LimitError:
+    it needs more memory or processor time than it may have.
     """
     if not PLACES.acquire(blocking=False):
         raise ProblemError(503, f"{what} was not {made}: {MOST_WAITING} others wait; ask again")
@@ -101,18 +121,20 @@ def printed(what: str, made: str, module: Sequence[str], lines: Iterable[bytes])
 
 
 def _printed(what: str, made: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
-    with _DRAWING:
+    with _DRAWING, tempfile.TemporaryFile() as given:
+        given.writelines(
+            lines
+        )  # no pipe: a process that does not read would block this thread beyond the deadline
+        given.seek(0)
         process = subprocess.Popen(
-            [*NICE, sys.executable, "-m", *module],
+            [*NICE, sys.executable, "-m", *WITHIN, *module],
             cwd=ROOT,
-            stdin=subprocess.PIPE,
+            env=os.environ | _ONE_THREAD,
+            stdin=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        assert process.stdin is not None
         try:
-            with suppress(BrokenPipeError):
-                process.stdin.writelines(lines)
             output, said = process.communicate(timeout=DRAW_S)
         except subprocess.TimeoutExpired:
             raise ProblemError(503, f"{what} was not {made} within {DRAW_S:g} s") from None
@@ -122,5 +144,7 @@ def _printed(what: str, made: str, module: Sequence[str], lines: Iterable[bytes]
                 process.wait()
     if process.returncode:
         last = said.decode(errors="replace").strip().splitlines()[-1:] or ["no reason was given"]
+        if process.returncode in _AT_A_LIMIT or last[0].endswith("MemoryError"):
+            raise LimitError(what, made)
         raise ProblemError(503, f"{what} could not be {made}: {last[0]}")
     return output

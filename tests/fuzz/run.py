@@ -28,6 +28,7 @@ TARGETS: Final = {
     "agents-channel": "channel:AgentsChannel",
     "ovsdb": "ovsdb:Ovsdb",
     "specs": "specs:Specs",
+    "submissions": "specs:Submissions",
     "http": "http:Http",
     "frames": "frames:Frames",
     "datagrams": "datagrams:Datagrams",

@@ -17,7 +17,7 @@ from tests.fuzz import run
 from tests.fuzz.mutation import MOST_BYTES, MOST_MESSAGES, case
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES = {"datagrams": 300, "frames": 200, "http": 60, "openflow-shell": 200, "specs": 600}
+CASES = {"datagrams": 300, "frames": 200, "http": 60, "openflow-shell": 200, "specs": 600, "submissions": 150}
 """Of the others: 1500."""
 
 

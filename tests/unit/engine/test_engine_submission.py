@@ -212,3 +212,17 @@ def test_a_window_to_record_is_that_of_all_that_is_queued(sweep: Any) -> None:
     window = {"from_ms": 400.0, "for_ms": 50.0}
     assert [job.record for job in (asked.job, *asked.points)] == [window] * (1 + len(plain.points))
     assert asked.text == plain.text, "how a run is watched is no part of its spec"
+
+
+@pytest.mark.parametrize(
+    "item", [{"name": 5}, {"name": None}, {"name": ["ecmp"]}, {"name": "x", "label": {}}, 5]
+)
+@pytest.mark.parametrize("schemes", [["ecmp"], []])
+def test_a_title_is_made_of_whatever_the_schemes_are(item: Any, schemes: list[str]) -> None:
+    """The spec's own schemes are replaced, and nothing has checked them."""
+    text = yaml.safe_dump(yaml.safe_load(SMALL) | {"schemes": [item, "caps"]})
+    if schemes:
+        found = read_submission(SubmissionBody(text=text, schemes=schemes))
+        assert [choice.name for choice in found.spec.schemes] == schemes
+    else:
+        assert wrong(text=text, schemes=schemes)

@@ -1,6 +1,6 @@
 """Check one submission in a process of its own: ``python -m classroom.alone LAB FILE RESULTS VERDICT``.
 
-VERDICT is written as JSON: ``{"findings": [{"right": true, "text": "step 4: ..."}]}`` or ``{"error": "..."}``.
+VERDICT gets a line of JSON: ``{"findings": [{"right": true, "text": "step 4: ..."}]}`` or ``{"error": "..."}``.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ def main() -> None:
         document = {"error": str(error)}
     except SystemExit as ended:  # sys.exit() in a submission is not the end of its check
         document = {"error": f"{file}: ends the program with sys.exit({ended.code!r})"}
-    # A submission that forks has a writer a process, and all end with the first: what it wrote must stay whole.
-    part = Path(f"{verdict}.{os.getpid()}")
-    part.write_text(json.dumps(document), encoding="utf-8")
-    part.replace(verdict)
+    # A submission that forks has a writer a process, and all end with the first: a line is appended in one step.
+    line = json.dumps(document).encode() + b"\n"
+    descriptor = os.open(verdict, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    os.write(descriptor, line)
+    os.close(descriptor)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import stat
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,8 +17,11 @@ from typing import Final
 from classroom import sandbox
 from classroom.answer import Finding
 from classroom.own_results import copy_results
+from classroom.printable import printable
 from classroom.process_group import Broken, new_group, place_of_groups
+from classroom.scratch import scratch_directory
 from classroom.submissions import Submission
+from classroom.system_calls import call_filter
 
 MOST_TEXT: Final = 2000
 """Characters of a finding, and of what a submission printed before it failed."""
@@ -58,7 +60,12 @@ def mark_class(
 
     def mark_and_report(submission: Submission, number: int) -> Mark:
         user = sandbox.FIRST_USER + number % sandbox.USERS
-        mark = mark_submission(submission, limits, user, place, stopped, in_sandbox=in_sandbox)
+        try:
+            mark = mark_submission(submission, limits, user, place, stopped, in_sandbox=in_sandbox)
+        except Exception as error:  # of one student, whatever it is: the others have their marks
+            mark = Mark(
+                submission, (), f"could not be marked: {type(error).__name__}: {printable(str(error))}"
+            )
         marked(mark)
         return mark
 
@@ -83,18 +90,19 @@ def mark_submission(
 
     user: whom a sandbox of root becomes. groups: below which its control group is made. stopped: set to end it early.
     """
-    with tempfile.TemporaryDirectory(prefix="capstan-mark-") as scratch:
-        directory = Path(scratch) / "verdict"
-        directory.mkdir()
+    with scratch_directory() as scratch:
         root = os.geteuid() == 0
+        verdict = _own_file(scratch / "verdict.json", b"")
         if root and in_sandbox:
-            os.chown(directory, user, user)
-        copy = Path(scratch) / submission.file.name  # its own may be readable by its owner only
+            os.chown(verdict, user, user)
+        copy = scratch / submission.file.name  # its own may be readable by its owner only
         shutil.copyfile(submission.file, copy)
         copy.chmod(0o644)
-        results = Path(scratch) / "results"
+        results = scratch / "results"
         copy_results(submission.results, results)
-        place = sandbox.Place(copy, results, directory / "verdict.json", user)
+        rules = call_filter() if in_sandbox else None
+        filtered = None if rules is None else _own_file(scratch / "calls.bpf", rules)
+        place = sandbox.Place(copy, results, verdict, filtered, user)
         seen = sandbox.inside(place) if in_sandbox else place
         arguments = ["-m", "classroom.alone", str(submission.lab.number)]
         arguments += [str(seen.file), str(seen.results), str(seen.verdict)]
@@ -102,11 +110,19 @@ def mark_submission(
             command, environment = sandbox.sandboxed(place, arguments, limits, root=root), None
         else:
             command = sandbox.limited(limits, [sandbox.PYTHON, *arguments])
-            environment = sandbox.plain_environment(directory)
-        output = Path(scratch) / "output.txt"
+            home = scratch / "home"
+            home.mkdir()
+            environment = sandbox.plain_environment(home)
+        output = scratch / "output.txt"
         group = new_group(groups, limits.together)
         ending = sandbox.run(command, output, limits, group, environment, stopped)
         return read_mark(submission, ending, place.verdict, output, limits)
+
+
+def _own_file(path: Path, content: bytes) -> Path:
+    path.touch(mode=0o600)
+    path.write_bytes(content)
+    return path
 
 
 def read_mark(
@@ -119,7 +135,7 @@ def read_mark(
     if isinstance(ending, Broken):
         return Mark(submission, (), _beyond(ending, limits))
     try:
-        document = json.loads(_read_file(verdict, limits.file_size))
+        document = json.loads(_last_line(_read_file(verdict, limits.file_size)))
         if "error" in document:
             return Mark(submission, (), _printable(str(document["error"])).replace("/submission/", ""))
         findings = tuple(
@@ -140,12 +156,15 @@ def _read_file(path: Path, most: int) -> bytes:
         return file.read(most)
 
 
+def _last_line(data: bytes) -> bytes:
+    """Return the last whole line: each process of a submission appends one. Without line ends, all is one."""
+    whole, end, _ = data.rpartition(b"\n")
+    return whole.rpartition(b"\n")[2] if end else data
+
+
 def _printable(text: str) -> str:
-    """Return the begin of *text* as terminals and files take it: no control characters, no surrogates."""
-    return "".join(
-        letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}"
-        for letter in text[:MOST_TEXT]
-    )
+    """Return the begin of *text* as terminals and files take it."""
+    return printable(text[:MOST_TEXT])
 
 
 def _beyond(broken: Broken, limits: sandbox.Limits) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from classroom.marking import Mark
+from classroom.printable import printable_name
 
 COLUMNS = ("student", "lab", "item", "right", "text")
 
@@ -25,7 +26,7 @@ def as_csv(marks: Sequence[Mark]) -> str:
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(COLUMNS)
     for mark in marks:
-        student, lab = _cell(mark.submission.student), mark.submission.lab.number
+        student, lab = _cell(printable_name(mark.submission.student)), mark.submission.lab.number
         for name, right, text in _items(mark):
             writer.writerow((student, lab, _cell(name), int(right), _cell(text)))
     return table.getvalue()

@@ -224,10 +224,27 @@ def belonging(first: int, all_processes: Iterable[Process]) -> list[Process]:
 
 
 def memory_of(pids: Iterable[int], limit: int) -> int:
-    """Return the resident bytes of processes; where that is above *limit*, pages that several share count once."""
+    """Return the resident bytes of processes, and of the files in memory that they hold open (memfd_create); where that
+    is above *limit*, pages that several share count once.
+    """
     pids = list(pids)
-    resident = sum(_resident(pid) for pid in pids)
-    return resident if resident <= limit else sum(_proportional(pid) for pid in pids)
+    files = _files_in_memory(pids)
+    resident = sum(_resident(pid) for pid in pids) + files
+    return resident if resident <= limit else sum(_proportional(pid) for pid in pids) + files
+
+
+def _files_in_memory(pids: Iterable[int]) -> int:
+    """Return the bytes of files in memory that descriptors hold, each once; what is mapped of them counts again."""
+    sizes: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        directory = f"/proc/{pid}/fd"
+        with suppress(OSError):
+            for name in os.listdir(directory):
+                with suppress(OSError):
+                    if os.readlink(f"{directory}/{name}").startswith("/memfd:"):
+                        found = os.stat(f"{directory}/{name}")
+                        sizes[found.st_dev, found.st_ino] = found.st_blocks * 512
+    return sum(sizes.values())
 
 
 def _resident(pid: int) -> int:

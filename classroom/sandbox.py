@@ -39,6 +39,8 @@ PYTHON: Final = sys.executable
 FIRST_USER: Final = 61184
 """Root's sandboxes become users from here on, each its own: a limit on processes counts all that a user has."""
 USERS: Final = 4096
+SCRATCH_BYTES: Final = 16 << 20
+"""Of a sandbox's /tmp, which is in memory; where root marks, its user may not write there."""
 SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives")
 
 
@@ -73,12 +75,14 @@ LIMITS: Final = Limits()
 class Place:
     """Where a submission, its student's results and its verdict lie; results may not exist.
 
-    user: the id that a sandbox of root becomes, which may write into the verdict's directory.
+    verdict: a file that is there, of the user that writes it. filter: the file of what may not be asked of the kernel,
+    if there is one. user: the id that a sandbox of root becomes.
     """
 
     file: Path
     results: Path
     verdict: Path
+    filter: Path | None = None
     user: int = FIRST_USER
 
 
@@ -96,8 +100,8 @@ def inside(place: Place) -> Place:
     return Place(
         Path("/submission") / place.file.name,
         Path("/submission/results"),
-        Path("/verdict") / place.verdict.name,
-        place.user,
+        Path("/verdict"),
+        user=place.user,
     )
 
 
@@ -107,7 +111,8 @@ def sandboxed(place: Place, arguments: list[str], limits: Limits, *, root: bool)
     root: this process is root; the sandbox then becomes an ordinary user by itself instead of by a user namespace.
     """
     within = inside(place)
-    command = [
+    command = [] if place.filter is None else ["/bin/sh", "-c", 'exec 9<"$0" && exec "$@"', str(place.filter)]
+    command += [
         "bwrap",
         "--unshare-ipc",
         "--unshare-pid",
@@ -116,6 +121,7 @@ def sandboxed(place: Place, arguments: list[str], limits: Limits, *, root: bool)
         "--unshare-cgroup-try",
     ]
     command += ["--die-with-parent", "--new-session", "--clearenv"]
+    command += [] if place.filter is None else ["--seccomp", "9"]
     if not root:
         command.append("--unshare-user")
     else:
@@ -124,15 +130,18 @@ def sandboxed(place: Place, arguments: list[str], limits: Limits, *, root: bool)
         command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
     for path in SYSTEM:
         command += ["--ro-bind-try", path, path]
-    command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+    command += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+    command += ["--size", str(SCRATCH_BYTES), "--tmpfs", "/tmp"]
     command += ["--ro-bind", sys.prefix, "/environment"]
     command += ["--perms", "0755", "--dir", "/capstan", "--tmpfs", "/capstan/docs"]
     for room in ROOMS:
         command += ["--ro-bind", str(CAPSTAN / room), f"/capstan/{room}"]
-    command += ["--perms", "0755", "--dir", "/submission", "--perms", "0755", "--dir", "/verdict"]
+    command += ["--perms", "0755", "--dir", "/submission"]
     command += ["--ro-bind", str(place.file), str(within.file)]
     command += ["--ro-bind-try", str(place.results), str(within.results)]
-    command += ["--bind", str(place.verdict.parent), str(within.verdict.parent)]
+    # The one file of this machine that can be written: its size has a limit, and nothing can be made beside it.
+    command += ["--bind", str(place.verdict), str(within.verdict), "--remount-ro", "/capstan/docs"]
+    command += ["--remount-ro", "/"]
     for name, value in _environment("/tmp").items():
         command += ["--setenv", name, value]
     command += ["--chdir", "/capstan", "--"]

@@ -9,6 +9,7 @@ from typing import Final
 
 from capstan_client.errors import CapstanError
 from classroom.labs import LABS, ClassroomLab
+from classroom.printable import printable_name
 
 MOST_BYTES: Final = 1024 * 1024
 """Of a submission: a longer file is not run."""
@@ -44,18 +45,22 @@ def read_submissions(directory: Path, number: int | None = None) -> Submissions:
     Raises SubmissionsError: no such directory, nothing in it, a lab that a student answered twice, links.
     """
     if not directory.is_dir():
-        raise SubmissionsError(f"{directory}: there is no such directory: give one with a folder per student")
+        raise SubmissionsError(
+            f"{printable_name(directory)}: there is no such directory: give one with a folder per student"
+        )
     folders = sorted(path for path in directory.iterdir() if path.is_dir() and not path.name.startswith("."))
     if len(folders) > MOST_STUDENTS:
         raise SubmissionsError(
-            f"{directory}: {len(folders)} folders; at most {MOST_STUDENTS} are marked at once"
+            f"{printable_name(directory)}: {len(folders)} folders; at most {MOST_STUDENTS} are marked at once"
         )
     submissions: list[Submission] = []
     ignored: list[Path] = []
     for folder in folders:
         for path in (folder, folder / "results"):
             if path.is_symlink():  # it would hold what is another's, or a solution
-                raise SubmissionsError(f"{path}: a symbolic link: put the student's own files there")
+                raise SubmissionsError(
+                    f"{printable_name(path)}: a symbolic link: put the student's own files there"
+                )
         answers: dict[int, Path] = {}
         for file in sorted(path for path in folder.iterdir() if path.is_file() or path.is_symlink()):
             lab = lab_of(file)
@@ -65,7 +70,8 @@ def read_submissions(directory: Path, number: int | None = None) -> Submissions:
             _check_file(file)
             if lab.number in answers:
                 raise SubmissionsError(
-                    f"{folder}: {answers[lab.number].name} and {file.name} both answer lab {lab.number}: keep one"
+                    f"{printable_name(folder)}: {printable_name(answers[lab.number].name)} and "
+                    f"{printable_name(file.name)} both answer lab {lab.number}: keep one"
                 )
             answers[lab.number] = file
         submissions += [
@@ -76,7 +82,7 @@ def read_submissions(directory: Path, number: int | None = None) -> Submissions:
     if not submissions:
         wanted = f"lab{number or 'N'}.py or .yaml"
         raise SubmissionsError(
-            f"{directory}: no submission: put each student's {wanted} into a folder of the student's"
+            f"{printable_name(directory)}: no submission: put each student's {wanted} into a folder of the student's"
         )
     return Submissions(tuple(submissions), tuple(ignored))
 
@@ -90,7 +96,7 @@ def lab_of(file: Path) -> ClassroomLab | None:
 
 def _check_file(file: Path) -> None:
     if file.is_symlink():
-        raise SubmissionsError(f"{file}: a symbolic link: a submission must be a file")
+        raise SubmissionsError(f"{printable_name(file)}: a symbolic link: a submission must be a file")
     size = file.stat().st_size
     if size > MOST_BYTES:
-        raise SubmissionsError(f"{file}: {size} B; a submission has at most {MOST_BYTES} B")
+        raise SubmissionsError(f"{printable_name(file)}: {size} B; a submission has at most {MOST_BYTES} B")

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from classroom.marking import Mark, mark_class
 from classroom.marks import as_csv, as_github_classroom, as_gradescope, as_json, item_of
+from classroom.printable import printable_name
 from classroom.submissions import read_submissions
 from cli.console import progress, results
 from topologies.cores import own_cores
@@ -19,23 +20,31 @@ from topologies.cores import own_cores
 def mark_batch(directory: Path, number: int | None, marks_directory: Path, *, in_sandbox: bool) -> None:
     """Mark the submissions in *directory*, print a table, and write *marks_directory*.
 
-    Raises SubmissionsError, SandboxError.
+    What has been marked is written whatever ends it. Raises SubmissionsError, SandboxError.
     """
     submissions = read_submissions(directory, number)
     for file in submissions.ignored:
-        progress.print(f"{file}: not a submission: labN.py or labN.yaml is", style="dim", markup=False)
+        name = printable_name(file)
+        progress.print(f"{name}: not a submission: labN.py or labN.yaml is", style="dim", markup=False)
     count = len(submissions.submissions)
-    with progress.status(f"marking {count} submissions") as status:
-        done: list[Mark] = []
+    done: list[Mark] = []
+    try:
+        with progress.status(f"marking {count} submissions") as status:
 
-        def show(mark: Mark) -> None:
-            done.append(mark)
-            status.update(escape(f"marked {len(done)} of {count}, last {mark.submission.student}"))
+            def show(mark: Mark) -> None:
+                done.append(mark)
+                last = printable_name(mark.submission.student)
+                status.update(escape(f"marked {len(done)} of {count}, last {last}"))
 
-        marks = mark_class(submissions.submissions, own_cores().workers(), in_sandbox=in_sandbox, marked=show)
-    results.print(table_of(marks))
-    write_marks(marks, marks_directory)
-    results.print(f"marks: {marks_directory}/marks.csv, marks.json, and a folder per student", markup=False)
+            mark_class(submissions.submissions, own_cores().workers(), in_sandbox=in_sandbox, marked=show)
+    finally:  # whatever ends it: what was marked is kept
+        marks = sorted(done, key=lambda mark: (mark.submission.student, mark.submission.lab.number))
+        if marks:
+            results.print(table_of(marks))
+            write_marks(marks, marks_directory)
+            results.print(
+                f"marks: {marks_directory}/marks.csv, marks.json, and a folder per student", markup=False
+            )
 
 
 def table_of(marks: list[Mark]) -> Table:
@@ -46,7 +55,7 @@ def table_of(marks: list[Mark]) -> Table:
         by_lab = {mark.submission.lab.number: mark for mark in group}
         cells = [_cell(by_lab.get(number)) for number in numbers]
         missing = [f"lab {number}: {text}" for number, mark in by_lab.items() for text in missing_items(mark)]
-        table.add_row(escape(student), *cells, escape("; ".join(missing)))
+        table.add_row(escape(printable_name(student)), *cells, escape("; ".join(missing)))
     return table
 
 
@@ -60,7 +69,7 @@ def missing_items(mark: Mark) -> list[str]:
 def write_marks(marks: list[Mark], directory: Path) -> None:
     """Write ``marks.csv``, ``marks.json``, and ``STUDENT/gradescope.json`` and ``STUDENT/github-classroom.txt``."""
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "marks.csv").write_text(as_csv(marks), encoding="utf-8")
+    (directory / "marks.csv").write_text(as_csv(marks), encoding="utf-8", errors="backslashreplace")
     (directory / "marks.json").write_text(json.dumps(as_json(marks), indent=2) + "\n", encoding="utf-8")
     for student, group in groupby(marks, key=lambda mark: mark.submission.student):
         own = list(group)

@@ -42,3 +42,19 @@ while not os.path.exists({pid!r}) or not os.path.getsize({pid!r}):
     time.sleep(0.01)
 {then}
 """
+
+DEEP = """
+import os
+home = os.getcwd()
+for place in PLACES:
+    try:
+        os.chdir(place)
+        for _ in range(3000):
+            os.mkdir("d")
+            os.chdir("d")
+        open("file", "w").close()
+    except OSError:
+        pass
+    os.chdir(home)
+"""
+"""Folders in each other, more than Python calls a function in itself. PLACES: where."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,15 +16,15 @@ import pytest
 from classroom import marking
 from classroom.labs import LABS
 from classroom.marking import mark_class
-from classroom.sandbox import Limits
+from classroom.sandbox import SCRATCH_BYTES, Limits
 from classroom.submissions import read_submissions
-from tests.greedy_submissions import BURNS, EATS
+from tests.greedy_submissions import BURNS, DEEP, EATS
 
 ROOT = Path(__file__).resolve().parents[2]
 WRONG = ROOT / "tests" / "unit" / "classroom" / "wrong_answers"
 ATTACKS = {
     "forks": ("import os\nwhile True:\n    os.fork()\n", "BlockingIOError"),
-    "fills": ("open('/verdict/x', 'wb').write(b'0' * 10**8)\n", "File too large"),
+    "fills": ("open('/verdict', 'wb').write(b'0' * 10**8)\n", "File too large"),
     "prints": ("while True:\n    print('x' * 1000)\n", "File too large"),
     "calls": ("import socket\nsocket.create_connection(('127.0.0.1', {port}), 5)\n", "Connection refused"),
     "writes": ("open('/capstan/classroom/labs.py', 'a')\n", "Permission denied"),
@@ -116,6 +118,55 @@ def test_all_processes_of_a_submission_share_its_limits(
         "takes more than 3 s of processor time: is there a loop without an end?",
         "takes more than 0.5 GiB of memory",
     ]
+
+
+def test_a_submission_that_makes_folders_without_end_ends_no_other_marking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a directory of this machine they ended the marking of the class when they were to be removed."""
+    solution = LABS[3].solution.read_bytes()
+    _submit(tmp_path / "class", "ada", 3, solution)
+    places = DEEP.replace("PLACES", "('/verdict', '/tmp', '/dev/shm', '/')").encode()
+    _submit(tmp_path / "class", "eve", 3, places + solution)
+    scratch = Path(tempfile.mkdtemp())
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    marks = mark_class(read_submissions(tmp_path / "class").submissions, 2)
+    assert [(mark.submission.student, mark.error) for mark in marks] == [("ada", None), ("eve", None)]
+    scratch.rmdir()  # nothing is left in it
+
+
+WRITES = """
+import ctypes, os
+written = []
+for place in ("/", "/verdict", "/tmp", "/dev/shm", "/dev", "/capstan", "/capstan/docs", "/submission"):
+    number = 0
+    try:
+        for number in range(40):
+            with open(f"{place}/own-{number}", "wb") as file:
+                file.write(b"0" * (1 << 20))
+    except OSError:
+        pass
+    if number:
+        written.append((place, number))
+new_user = ctypes.CDLL(None).unshare(0x10000000)
+try:
+    os.memfd_create("x")
+    in_memory = "made"
+except OSError:
+    in_memory = "refused"
+raise ValueError(repr((written, new_user, in_memory)))
+"""
+
+
+def test_a_sandbox_writes_one_file_of_this_machine_and_makes_no_namespaces(tmp_path: Path) -> None:
+    _submit(tmp_path, "eve", 3, WRITES.encode())
+    (mark,) = mark_class(read_submissions(tmp_path).submissions, 1)
+    assert mark.error is not None
+    written, new_user, in_memory = ast.literal_eval(
+        mark.error.partition("ValueError: ")[2].partition("\n")[0]
+    )
+    assert written in ([], [("/tmp", SCRATCH_BYTES >> 20)]), "in memory, and of a size"
+    assert (new_user, in_memory) == (-1, "refused")
 
 
 def _submit(students: Path, student: str, number: int, content: bytes) -> None:

@@ -177,18 +177,18 @@ def test_gradescope_and_github_classroom_get_a_point_per_item() -> None:
     assert [test["score"] for test in document["tests"]] == [1, 0, 0]
 
 
-def test_a_verdict_replaces_another_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, verdict = tmp_path / "before.json", tmp_path / "verdict.json"
-    before.write_text("written by a forked process")
-    verdict.hardlink_to(before)
-    words = ["alone", "3", str(LABS[3].solution), str(tmp_path), str(verdict)]
-    monkeypatch.setattr("sys.argv", words)
+def test_the_last_whole_verdict_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of a sandbox cannot be replaced: each process of a submission appends a line in one step."""
+    verdict, output = tmp_path / "verdict.json", tmp_path / "output.txt"
+    output.touch()
+    verdict.write_text('{"error": "written by a forked process"}\n')
+    monkeypatch.setattr("sys.argv", ["alone", "3", str(LABS[3].solution), str(tmp_path), str(verdict)])
     alone.main()
-    assert (
-        before.read_text() == "written by a forked process"
-    )  # a process that ends in between leaves it whole
-    assert all(finding["right"] for finding in json.loads(verdict.read_text())["findings"])
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["before.json", "verdict.json"]
+    whole = verdict.read_bytes()
+    assert read_mark(submission(), 0, verdict, output, LIMITS).right > 0
+    verdict.write_bytes(whole + b'{"error": "ended while it wro')
+    assert read_mark(submission(), 0, verdict, output, LIMITS).right > 0
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["output.txt", "verdict.json"]
 
 
 def test_limits_hold_without_a_sandbox_too(tmp_path: Path) -> None:

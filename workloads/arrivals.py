@@ -56,6 +56,17 @@ def _periods(arrivals: Arrivals) -> tuple[float, float]:
     return arrivals.on_s, arrivals.off_s
 
 
+def busy_s(arrivals: Arrivals, duration_s: float) -> float:
+    """Return the seconds of *duration_s* that are in ON periods, of which the first begins at 0.
+
+    Raises:
+        ArrivalsError: a period is missing or out of range.
+    """
+    on, off = _periods(arrivals)
+    whole, rest = divmod(duration_s, on + off)
+    return whole * on + min(rest, on)
+
+
 def start_times(
     arrivals: Arrivals,
     rate_per_s: float,
@@ -77,8 +88,7 @@ def start_times(
         busy = np.cumsum(rng.exponential(1 / rate_per_s, count))
     else:
         assert duration_s is not None
-        whole, rest = divmod(duration_s, on + off)
-        busy_time = whole * on + min(rest, on)
+        busy_time = busy_s(arrivals, duration_s)
         # Given their number, the arrivals of a Poisson process are independent and uniform.
         busy = np.sort(rng.uniform(0, busy_time, rng.poisson(rate_per_s * busy_time)))
     return busy + np.floor(busy / on) * off

@@ -14,7 +14,7 @@ from experiments.spec.simulated import Simulation
 from plain.reading import build
 from topologies.fabric_spec import FabricSpec
 from workloads.applications import mean_bytes, parts
-from workloads.arrivals import flow_rate
+from workloads.arrivals import busy_s, flow_rate
 from workloads.description import Endpoint, Label, Positive, Transport, Workload
 from workloads.plan import Plan, build_plan, offered_capacity_bps
 
@@ -228,7 +228,7 @@ class Spec:
         if flows.count is not None:
             return flows.count
         rate = flow_rate(flows.arrivals, self.capacity_bps(), mean_bytes(parts(flows)))
-        return rate * (flows.duration_s or 0.0)
+        return rate * busy_s(flows.arrivals, flows.duration_s or 0.0)
 
     def plan(self, repeat: int) -> Plan:
         """Return the flows of one repeat; every scheme gets the same."""

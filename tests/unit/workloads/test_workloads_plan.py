@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.arrivals import ArrivalsError, flow_rate, rate_at_load, start_times
+from workloads.arrivals import ArrivalsError, busy_s, flow_rate, rate_at_load, start_times
 from workloads.description import Arrivals, Endpoint, Flows, LongFlows, PatternName, Sizes, Workload
 from workloads.patterns import PatternError, pairs
 from workloads.plan import PlanError, build_plan, offered_capacity_bps
@@ -157,6 +157,17 @@ def test_bursts_are_silent_in_off_periods(
     assert np.all((phase <= on + 1e-9) | (phase >= on + off - 1e-9))
     if limit[1] is not None:
         assert np.all(times <= limit[1])
+
+
+@given(on=st.floats(0.5, 5), off=st.floats(0, 5), duration=st.floats(1, 30), seed=st.integers(0, 99))
+def test_bursts_have_as_many_flows_as_their_on_periods_are_long(
+    on: float, off: float, duration: float, seed: int
+) -> None:
+    arrivals = Arrivals("burst", on_s=on, off_s=off)
+    expected = 200.0 * busy_s(arrivals, duration)
+    times = start_times(arrivals, 200.0, np.random.default_rng(seed), None, duration)
+    assert abs(len(times) - expected) <= 6 * expected**0.5 + 1
+    assert busy_s(Arrivals(), duration) == pytest.approx(duration)
 
 
 def test_a_load_offers_that_share_of_the_capacity() -> None:

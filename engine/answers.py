@@ -74,7 +74,15 @@ class FoundView(TypedDict):
     """What a claim came to; ``note``: how a lab differed from the preset, or why no lab can judge it."""
 
     verdict: Literal[
-        "holds", "in part", "not", "open", "not simulated", "not run", "no figure", "simulated only"
+        "holds",
+        "more",
+        "in part",
+        "not",
+        "open",
+        "not simulated",
+        "not run",
+        "no figure",
+        "simulated only",
     ]
     figures: list[RatioView]
     note: str

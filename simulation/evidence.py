@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from experiments.results.claims import compared, find, find_across, labels
+from experiments.results.claims import compared, find, find_across, labels, rejudged
 from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.results.sweep_results import sweep_notices
 from experiments.spec.fitting import SIZED_FOR, FitError, fit
@@ -35,7 +35,7 @@ QUICK_REPEATS: Final = 2
 MOST_REPEATS: Final = 20
 """More than a spec asks for are simulated until a scheme has flows enough for a p99, but never more than these."""
 
-Summary = Literal["holds", "in part", "not", "open", "not simulated", "not run", "no figure"]
+Summary = Literal["holds", "more", "in part", "not", "open", "not simulated", "not run", "no figure"]
 Word = Literal[Summary, "simulated only"]
 """What a claim comes to: on switches there are claims that no lab can judge, too."""
 
@@ -174,9 +174,21 @@ def kept_rows(name: str, spec: Spec, directory: Path) -> list[Row] | None:
         return None
     claims = claims_of_papers(spec.claims)
     return [
-        Row(paper, name, claim, tuple(At(point, ours) for point, ours in row["at"]), problem=row["problem"])
+        Row(
+            paper,
+            name,
+            claim,
+            tuple(At(point, _judged(claim, ours)) for point, ours in row["at"]),
+            problem=row["problem"],
+        )
         for (claim, paper), row in zip(claims, kept["rows"], strict=True)
     ]
+
+
+def _judged(claim: Claim, finding: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a kept finding with the verdict that it has by now."""
+    assert claim.compare is not None
+    return rejudged(claim.compare, finding)
 
 
 def with_switches(rows: Sequence[Row], spec: Spec, results: Path) -> list[Row]:
@@ -222,11 +234,11 @@ def _lab(document: Mapping[str, Any] | None, claim: Claim) -> Iterator[At]:
         if not same or entry["text"].strip() != claim.text.strip() or not entry["ours"]:
             continue
         if isinstance(entry["ours"], Mapping):
-            yield At("", entry["ours"])
+            yield At("", _judged(claim, entry["ours"]))
         else:
             assert document is not None
             yield from (
-                At(point["words"], ours)
+                At(point["words"], _judged(claim, ours))
                 for point, ours in zip(document["points"], entry["ours"], strict=True)
             )
 
@@ -247,7 +259,8 @@ def claimed(claim: Claim) -> str:
 def summary(findings: Sequence[At], problem: str = "") -> Summary:
     """Return what findings come to together.
 
-    `holds` if all points show it, `in part` if some do; else `not` if some show the opposite, or `open`.
+    `holds` if all points show it, `more` if all do or are beyond it on the better side, `in part` if some are one of
+    both; else `not` if some show the opposite, or `open`.
     """
     if problem:
         return "not simulated"
@@ -258,6 +271,8 @@ def summary(findings: Sequence[At], problem: str = "") -> Summary:
         return "no figure"
     if all(verdict == "seen" for verdict in verdicts):
         return "holds"
-    if "seen" in verdicts:
+    if set(verdicts) <= {"seen", "more"}:
+        return "more"
+    if "seen" in verdicts or "more" in verdicts:
         return "in part"
     return "not" if "not seen" in verdicts else "open"

@@ -27,8 +27,9 @@ NOT_RUN: Final = "not run"
 SIMULATED_ONLY: Final = "simulated only"
 _MEANINGS: Final[Mapping[str, str]] = {
     "holds": "the whole interval is within what the paper says, at all points",
-    "in part": "it is at some points",
-    "not": "it is at none, and outside at some",
+    "more": "it is, or beyond the paper's range on the better side, at all points",
+    "in part": "it is, or beyond it on the better side, at some points",
+    "not": "it is at none, and outside on the worse side at some (outside on either, where the paper says alike)",
     "open": "the intervals decide nothing",
     "no figure": "too few flows for it, or the processors limited a run",
     "not simulated": "the simulator cannot do it",
@@ -137,7 +138,8 @@ def markdown(
         "with the preset's own settings and seed (its description says what was scaled), with more repeats where a "
         f"scheme has fewer than {FLOWS_FOR_P99} flows, up to {MOST_REPEATS}; *on switches* what "
         "`./capstan evidence --on-switches` (or `run`) found in a lab, at lower rates where two cores need that. "
-        "Each figure is the ratio of the two schemes with its 95 % interval, at every point of a sweep. Profile `ns2` "
+        "Each figure is the ratio of the two schemes (of one alone: its share) with its 95 % interval, at every point "
+        "of a sweep; a tie is neither sooner nor later. Profile `ns2` "
         "is ns-2's NewReno in simulation, on switches Linux's Reno without RACK ([TCP](simulator.md#tcp)).",
         "",
         *(f"- *{word}*: {meaning}" for word, meaning in _MEANINGS.items()),
@@ -196,9 +198,15 @@ def _counts(entries: Sequence[Entry]) -> list[str]:
 def cells_of(entry: Entry, notes: Notes) -> Cells:
     """Return a row as the document has it."""
     row = entry.row
-    why = row.problem or ("" if entry.word == "holds" else notes.why(row.preset, row.claim))
     simulated = entry.written.simulated if entry.written else _cell(row.simulated, row.problem)
+    why = row.problem or (notes.why(row.preset, row.claim) if needs_reason(entry) else "")
     return Cells(*key_of(row.preset, row.claim), simulated, _lab_cell(entry), _plain(why))
+
+
+def needs_reason(entry: Entry) -> bool:
+    """Return whether something came out otherwise than the paper says: in simulation, or where it ran on switches."""
+    on_switches = _word(_lab_cell(entry))
+    return entry.word != "holds" or on_switches not in ("holds", NOT_RUN, SIMULATED_ONLY, "no figure")
 
 
 def _line(entry: Entry, notes: Notes) -> str:

@@ -11,8 +11,10 @@ from experiments.results.run_shares import SHARES, per_repeat_ratio
 from experiments.spec.spec import Claim, Comparison, Measure
 from experiments.spec.sweep import show
 
-Verdict = Literal["seen", "not seen", "open", "no figure"]
-"""seen, not seen: by the whole 95 % interval; open: the interval has both; no figure: `why` says so."""
+Verdict = Literal["seen", "more", "not seen", "open", "no figure"]
+"""By the whole 95 % interval. seen: within what is claimed; more: beyond the claimed range, on the better side; not
+seen: outside; open: the interval has both; no figure: `why` says so.
+"""
 
 RATIOS: Final[Mapping[Measure, str]] = {
     "all-mean": "all_afct_ratio",
@@ -107,6 +109,14 @@ def _share_itself(comparison: Comparison, scheme: Mapping[str, Any]) -> Finding:
     return _judged(comparison, mean, span, {comparison.scheme: scheme})
 
 
+def rejudged(comparison: Comparison, finding: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a finding that was kept, with the verdict that its interval has by now; others stay as they are."""
+    if finding["verdict"] == "no figure" or finding["interval"] is None:
+        return dict(finding)
+    low, high = finding["interval"]
+    return {**finding, "verdict": _verdict(comparison, (low, high))}
+
+
 def find_across(comparison: Comparison, points: Mapping[str, Mapping[str, Any]], seed: int) -> Finding:
     """Return what two points of a sweep say of a comparison with `points`: the ratio of means over repeats, paired.
 
@@ -164,18 +174,27 @@ def _judged(
 def _verdict(comparison: Comparison, interval: tuple[float, float]) -> Verdict:
     low, high = interval
     if comparison.between is not None:
-        least, most = comparison.between
-        return (
-            "seen" if least <= low and high <= most else "not seen" if high < least or low > most else "open"
-        )
+        return _within(comparison, comparison.between, interval)
     more = comparison.measure == "long-goodput"
     if more:  # as if it were a time: less is better
         low, high = (1 / high if high > 0 else math.inf), (1 / low if low > 0 else math.inf)
     claimed = comparison.at_least if more else comparison.at_most
-    if claimed is None:
+    if claimed is None or (claimed == 1 and comparison.against):  # sooner, or more: a tie shows neither
         return "seen" if high < 1 else "not seen" if low > 1 else "open"
     limit = 1 / claimed if more else claimed
     return "seen" if high <= limit else "not seen" if low > limit else "open"
+
+
+def _within(comparison: Comparison, claimed: Sequence[float], interval: tuple[float, float]) -> Verdict:
+    """Return the verdict on a range. A range around 1 says that schemes are alike: neither side of it is better."""
+    (least, most), (low, high) = claimed, interval
+    if least <= low and high <= most:
+        return "seen"
+    if low <= most and high >= least:
+        return "open"
+    if comparison.measure == "long-goodput":
+        return "more" if low > most and least >= 1 else "not seen"
+    return "more" if high < least and most <= 1 and comparison.against else "not seen"
 
 
 def _why_none(measure: Measure, *schemes: Mapping[str, Any]) -> str:

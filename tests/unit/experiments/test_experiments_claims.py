@@ -61,8 +61,40 @@ def test_a_claimed_range_is_seen_with_the_whole_interval_in_it(
     verdict = find(comparison, schemes("short-mean", low, low, low + width)).verdict
     inside = least <= low and low + width <= least + more
     outside = low + width < least or low > least + more
-    assert verdict == ("seen" if inside else "not seen" if outside else "open")
+    beyond = not inside and low + width < least and least + more <= 1
+    assert verdict == ("seen" if inside else "more" if beyond else "not seen" if outside else "open")
     assert compared(asdict(comparison)).endswith(f"claimed {least:g} to {least + more:g}")
+
+
+@pytest.mark.parametrize(
+    ("between", "span", "verdict"),
+    [
+        ((1.3, 1.4), (1.5, 1.6), "more"),
+        ((1.3, 1.4), (1.35, 1.6), "open"),
+        ((1.3, 1.4), (1.1, 1.2), "not seen"),
+        ((1, 1.45), (1.5, 1.6), "more"),
+        ((0.9, 1.1), (1.2, 1.3), "not seen"),
+        ((0.9, 1.1), (0.7, 0.8), "not seen"),
+        ((0.6, 0.7), (0.8, 0.9), "not seen"),
+    ],
+)
+def test_goodput_beyond_a_claimed_range_is_more_but_not_where_schemes_are_said_to_be_alike(
+    between: tuple[float, float], span: tuple[float, float], verdict: str
+) -> None:
+    comparison = Comparison("long-goodput", "a", "b", between=between)
+    assert find(comparison, schemes("long-goodput", span[0], *span)).verdict == verdict
+
+
+def test_a_time_below_a_range_around_1_is_not_alike() -> None:
+    comparison = Comparison("short-mean", "a", "b", between=(0.9, 1.1))
+    assert find(comparison, schemes("short-mean", 0.7, 0.6, 0.8)).verdict == "not seen"
+
+
+@pytest.mark.parametrize("measure", ["short-mean", "long-goodput"])
+def test_a_tie_is_neither_sooner_nor_later(measure: Any) -> None:
+    limit = {"at_least": 1.0} if measure == "long-goodput" else {"at_most": 1.0}
+    for span in ((1.0, 1.0), (0.02, 1.0), (1.0, 1.0)):
+        assert find(Comparison(measure, "a", "b", **limit), schemes(measure, 1.0, *span)).verdict == "open"
 
 
 def test_equal_schemes_are_no_proof() -> None:

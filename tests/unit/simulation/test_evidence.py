@@ -13,7 +13,7 @@ import pytest
 from cli.specs import load_spec
 from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.spec.check import preset_names
-from experiments.spec.spec import Axis, Claim, Comparison
+from experiments.spec.spec import Axis, Claim, Comparison, spec_to_dict
 from experiments.spec.sweep import points
 from simulation.batch import prepare
 from simulation.evidence import (
@@ -32,7 +32,7 @@ from simulation.evidence import (
     with_switches,
     write_rows,
 )
-from simulation.evidence_document import Entry, entries_of, markdown, read_document
+from simulation.evidence_document import Entry, entries_of, markdown, needs_reason, read_document
 from simulation.evidence_notes import Elsewhere, EvidenceError, Notes, Reason, read_notes
 from simulation.experiment import simulate_document
 from simulation.no_lab import no_lab
@@ -62,6 +62,10 @@ def at(verdict: str, ratio: float | None = 0.5) -> At:
         (["seen", "seen"], "holds"),
         (["seen", "open"], "in part"),
         (["seen", "not seen"], "in part"),
+        (["seen", "more"], "more"),
+        (["more", "more"], "more"),
+        (["more", "not seen"], "in part"),
+        (["more", "no figure"], "in part"),
         (["not seen", "open"], "not"),
         (["open"], "open"),
         (["no figure"], "no figure"),
@@ -148,6 +152,22 @@ def test_a_claim_over_two_points_is_a_row_with_a_single_figure() -> None:
     assert only.finding["ratio"] > 0
     text = markdown([Entry(each), Entry(across)], Notes(), quick=False)
     assert "ecmp at 1 / ecmp at 2, mean completion time of short flows, claimed at most 10" in text
+
+
+def test_kept_findings_have_the_verdict_of_their_interval_by_now(tmp_path: Path) -> None:
+    claim = replace(CLAIM, compare=Comparison("short-mean", "caps", "ecmp", between=(0.3, 0.5)))
+    spec = replace(load_spec("small", ("ecmp", "caps")).spec, claims=(claim,))
+    old = {"verdict": "not seen", "ratio": 0.2, "interval": [0.1, 0.25], "why": ""}
+    limited = {"verdict": "no figure", "ratio": 0.2, "interval": [0.1, 0.25], "why": "caps limited"}
+    write_rows([Row("caps", "small", claim, (At("", old), At("", limited)))], "small", spec, tmp_path)
+    (row,) = kept_rows("small", spec, tmp_path) or ()
+    assert [one.finding["verdict"] for one in row.simulated] == ["more", "no figure"]
+    entry = {"text": claim.text, "compare": spec_to_dict(spec)["claims"][0]["compare"], "ours": old}
+    (tmp_path / "small-20260101-000000").mkdir()
+    text = json.dumps({"name": "small", "claims": [entry], "notices": []})
+    (tmp_path / "small-20260101-000000" / "result.json").write_text(text, encoding="utf-8")
+    (row,) = with_switches([row], spec, tmp_path)
+    assert [one.finding["verdict"] for one in row.on_switches] == ["more"]
 
 
 def test_what_cannot_be_simulated_is_a_row_that_says_why() -> None:
@@ -246,7 +266,12 @@ def test_rows_of_a_document_stay_as_they_are_where_nothing_is_simulated() -> Non
     again = markdown(entries, notes, quick=False, earlier=document.earlier, missing=("small",))
     assert again == text
     renewed = markdown(entries, Notes(notes.elsewhere, (Reason("small", "after"),)), quick=False)
-    assert "| *open*: 0.75 |  |" in renewed, "what holds needs no reason"
+    assert "| *holds*: 0.25 | *open*: 0.75 | after |" in renewed, (
+        "what does not hold on switches needs a reason"
+    )
+    holds = Row("caps", "small", claims[0], (at("seen", 0.25),), (at("seen", 0.75),))
+    reasons = Notes(reasons=(Reason("small", "after"),))
+    assert "| *holds*: 0.75 |  |" in markdown([Entry(holds)], reasons, quick=False), "what holds needs none"
     assert "| *not*: 1.50 | *not run* | after |" in renewed
     assert "| of 2 claims | holds | not | open | not run |" in renewed
     assert "| in simulation | 1 | 1 | 0 | 0 |\n| on switches | 0 | 0 | 1 | 1 |" in renewed
@@ -289,7 +314,7 @@ def test_every_reason_is_about_a_claim_and_every_claim_of_the_document_that_does
     without = [
         f"{entry.row.preset}: {entry.row.claim.text}"
         for entry in entries
-        if entry.word != "holds" and not notes.why(entry.row.preset, entry.row.claim)
+        if needs_reason(entry) and not notes.why(entry.row.preset, entry.row.claim)
     ]
     assert without == []
 
@@ -311,7 +336,8 @@ def test_every_spec_of_a_reason_is_named_by_it_and_can_be_simulated() -> None:
 
 def test_a_claim_that_no_lab_can_judge_says_why_and_is_not_run() -> None:
     for name, why in {
-        "caps-fig20": "links would need",
+        "caps-fig17": "links would need",
+        "caps-fig20": "the fabric at rest takes",
         "tr-fig9": "for simulations only",
     }.items():
         spec = load_spec(name).spec

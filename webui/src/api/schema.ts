@@ -268,7 +268,7 @@ export interface components {
         /** @description What a claim came to; ``note``: how a lab differed from the preset, or why no lab can judge it. */
         FoundView: {
             /** @enum {unknown} */
-            verdict: "holds" | "in part" | "not" | "open" | "not simulated" | "not run" | "no figure" | "simulated only";
+            verdict: "holds" | "more" | "in part" | "not" | "open" | "not simulated" | "not run" | "no figure" | "simulated only";
             figures: components["schemas"]["RatioView"][];
             note: string;
         };

@@ -5,6 +5,7 @@ import type { Claim, Finding } from "./types";
 
 const SIGNS: Readonly<Record<Finding["verdict"], string>> = {
   seen: "✓ seen here",
+  more: "✓ more than the paper says",
   "not seen": "✕ not seen here",
   open: "◌ open: the interval has both",
   "no figure": "– no figure here",
@@ -23,7 +24,7 @@ export function Claims({ claims }: { claims: readonly Claim[] }) {
               {[claim.source, claim.figure].filter(Boolean).join(", ")}
             </Text>
             {asList(claim.ours).map((finding, point) => (
-              <Verdict key={point} finding={finding} />
+              <Verdict key={point} finding={finding} alone={claim.compare?.against === ""} />
             ))}
           </List.Item>
         ))}
@@ -32,12 +33,12 @@ export function Claims({ claims }: { claims: readonly Claim[] }) {
   );
 }
 
-/** Whether a claim was seen, with the ratio that says so. */
-export function Verdict({ finding }: { finding: Finding }) {
+/** Whether a claim was seen, with the ratio that says so; of a scheme *alone*: its share. */
+export function Verdict({ finding, alone = false }: { finding: Finding; alone?: boolean }) {
   return (
     <Text>
       <strong>{SIGNS[finding.verdict]}</strong>
-      {finding.ratio !== null && ` ratio ${finding.ratio.toFixed(2)}`}
+      {finding.ratio !== null && ` ${alone ? "share" : "ratio"} ${finding.ratio.toFixed(2)}${alone ? " %" : ""}`}
       {finding.interval && ` (95 %: ${finding.interval.map((bound) => bound.toFixed(2)).join(" to ")})`}
       {finding.why && `; ${finding.why}`}
     </Text>

@@ -33,7 +33,7 @@ export interface SchemeResult {
 }
 
 export interface Finding {
-  verdict: "seen" | "not seen" | "open" | "no figure";
+  verdict: "seen" | "more" | "not seen" | "open" | "no figure";
   ratio: number | null;
   interval: [number, number] | null;
   why: string;

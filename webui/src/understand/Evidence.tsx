@@ -89,7 +89,7 @@ function Claims({ claims }: { claims: readonly EvidenceClaim[] }) {
                   {claim.row && <Row row={claim.row} />}
                   {findingsOf(kept, preset, claim).map(({ experiment, finding }, index) => (
                     <div key={index}>
-                      <Verdict finding={finding} />
+                      <Verdict finding={finding} alone={claim.against === ""} />
                       <Link href={`/compare/${experiment}`}>experiment {experiment}</Link>
                     </div>
                   ))}

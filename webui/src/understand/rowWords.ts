@@ -4,6 +4,7 @@ import type { EvidenceRowView, FoundView, RatioView } from "../api/schema";
 
 const WORDS: Readonly<Record<FoundView["verdict"], string>> = {
   holds: "✓ holds",
+  more: "✓ more than the paper says",
   "in part": "◐ holds in part",
   not: "✕ does not hold",
   open: "◌ open: the intervals decide nothing",

@@ -1,6 +1,6 @@
 """CAPS's headline in simulation: with the paper's settings short flows end sooner than under ECMP and RPS.
 
-Preset `caps-mininet`: 20 paths, buffers of 256 packets, 100 short and four long flows, at an eighth of its rates.
+Preset `caps-default`: its test bed's 20 paths of 20 Mbit/s, buffers of 256 packets, 100 short and four long flows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BY_CHANCE = 1e-6
 @pytest.fixture(scope="module")
 def means() -> dict[str, NDArray[np.float64]]:
     """Return mean completion times of short flows by scheme, one a seed, in seconds."""
-    spec = load_spec("caps-mininet", ("ecmp", "rps", "caps")).spec
+    spec = load_spec("caps-default", ("ecmp", "rps", "caps")).spec
     found: dict[str, list[float]] = {choice.label: [] for choice in spec.schemes}
     for seed in range(1, SEEDS + 1):
         for _, run in simulate([prepare(replace(spec, seed=seed, repeats=1))]):

@@ -19,6 +19,8 @@ from simulation.recorded_again import record_again
 
 MOST_RUN_S: Final = 20.0
 """Of one core, as estimated before: larger runs are recorded by the command."""
+MOST_SPEC_BYTES: Final = 128 << 10
+"""As JSON: reading a large spec takes seconds of a thread of the API's."""
 GZIP: Final = b"\x1f\x8b"
 """What recordings begin with; anything else is why there is none."""
 _OF_SWEEP: Final = "experiment {} is a sweep: ask for a recording of one of its points"
@@ -62,6 +64,12 @@ def problem(experiment: Mapping[str, Any]) -> str:
         return (
             f"experiment {number} was simulated by version {versions['capstan']}, this is {VERSION}, which may give "
             "another run: submit it again"
+        )
+    size = len(json.dumps(experiment["spec"]))
+    if size > MOST_SPEC_BYTES:
+        return (
+            f"the spec of experiment {number} has {size >> 10} KiB, more than {MOST_SPEC_BYTES >> 10} KiB: record it "
+            "by ./capstan simulate SPEC --trace FILE"
         )
     try:
         spec = spec_from_dict(experiment["spec"])

@@ -222,12 +222,12 @@ class EngineRoutes:
             "from_ms": number("from_ms", 0),
             "for_ms": number("for_ms", 1000, 1, MOST_WINDOW_MS),
         }
+        self._checks.take(time.monotonic())
         head = self._store.experiment(experiment)
         if not head["simulated"]:
             return self._kept_recording(head, scheme, repeat)
         if why := recordings.problem(head):
             raise ProblemError(409, why)
-        self._checks.take(time.monotonic())
         request_lines = [json.dumps(asked | {"spec": head["spec"]}).encode()]
         recorded = printed("a recording", "made", ("engine.recordings",), request_lines)
         if not recorded.startswith(recordings.GZIP):

@@ -101,17 +101,14 @@ class ExperimentRoutes:
     )
     def listing(self) -> answers_experiments.ExperimentsView:
         limit = number("limit", 50, 1, 500) or 50
-        experiments = self._store.experiments(
+        experiments, following = self._store.page(
             number("before", None),
             limit,
             points=text("kind", "top", ("top", "all")) == "all",
             parent=number("parent", None),
             state=optional_text("state", STATES),
         )
-        return {
-            "experiments": experiments,
-            "next": experiments[-1]["id"] if len(experiments) == limit else None,
-        }
+        return {"experiments": experiments, "next": following}
 
     @get(
         ONE,

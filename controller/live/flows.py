@@ -174,23 +174,31 @@ class LiveFlows:
         traffic_class: str | None = None,
         host: str | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """Return flows as the API shows them, the newest first, with a number below *before*, filtered."""
-        for flow in reversed(self._flows.values()):
-            if (
-                (before is None or flow.id < before)
-                and state in (None, flow.state)
+        """Yield flows as the API shows them, the newest first, with a number below *before*, filtered."""
+        for _, shown in self.looked_at(before, state, traffic_class, host):
+            if shown is not None:
+                yield shown
+
+    def looked_at(
+        self, before: int | None, state: str | None, traffic_class: str | None, host: str | None
+    ) -> Iterator[tuple[int, dict[str, Any] | None]]:
+        """Yield the number of each flow, the newest first, and the flow itself; None: the filter leaves it out."""
+        oldest = next(iter(self._flows), self._next_id)  # all from it on are there
+        for number in range(
+            (self._next_id if before is None else min(before, self._next_id)) - 1, oldest - 1, -1
+        ):
+            flow = self._flows[number]
+            fits = (
+                state in (None, flow.state)
                 and traffic_class in (None, flow.traffic_class)
                 and host in (None, flow.source, flow.destination)
-            ):
-                yield flow.view()
+            )
+            yield number, flow.view() if fits else None
         if state != "active":  # of long ago there are none
             for row in self._past.newest(before):
-                if traffic_class in (None, row["traffic_class"]) and host in (
-                    None,
-                    row["source"],
-                    row["destination"],
-                ):
-                    yield row
+                fits = traffic_class in (None, row["traffic_class"])
+                fits = fits and host in (None, row["source"], row["destination"])
+                yield row["id"], row if fits else None
 
     def _update(self, host: str, entry: FlowEntry, offset: float, names: Mapping[str, str]) -> None:
         key = (entry.protocol, entry.source, entry.source_port, entry.destination, entry.destination_port)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
-from sqlalchemy import Engine, insert, inspect, select, update
+from sqlalchemy import Engine, Text, cast, func, insert, inspect, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from capstan_client.errors import CapstanError
 from controller.store.flow_records import BATCH, insert_flows, page_of_flows
-from controller.store.models import Base, Experiment, FlowRecord, Job, ModeEvent, Recording, Run
+from controller.store.models import Base, Compared, Experiment, FlowRecord, Job, ModeEvent, Recording, Run
 
-COMPARED: Final = ("schemes", "cpu_limited", "disturbed", "baseline")
-"""Parts of a summary that lists show."""
+MOST_LISTED_BYTES: Final = 8 << 20
+"""Of specs, versions and machines on one page of a list, which may have 1 MiB each."""
 _RECORDED: Final[dict[str, Any]] = {
     "kind": "recorded",
     "title": "",
@@ -91,12 +92,26 @@ class ExperimentStore:
         parent: int | None = None,
         state: str | None = None,
     ) -> list[dict[str, Any]]:
-        """Return the newest first, those with a number below *before*; of their summaries only what is to be compared.
+        """Return the newest first, as `page` does."""
+        return self.page(before, limit, points, parent, state)[0]
 
-        points: those of sweeps, too. parent: only the points of this sweep.
+    def page(
+        self,
+        before: int | None,
+        limit: int,
+        points: bool = True,
+        parent: int | None = None,
+        state: str | None = None,
+    ) -> tuple[list[dict[str, Any]], int | None]:
+        """Return the newest first, those with a number below *before*, and below which to go on (None: at the end).
+
+        Of their summaries only what is to be compared is read. points: those of sweeps, too. parent: only the points of
+        this sweep. There are fewer than *limit* where they would have more than `MOST_LISTED_BYTES`.
         """
+        kept = (Experiment.spec, Experiment.versions, Experiment.machine)
+        size = sum((func.length(cast(column, Text)) for column in kept[1:]), func.length(cast(kept[0], Text)))
         query = (
-            select(Experiment, Job)
+            select(Experiment.id, size)
             .outerjoin(Job, Job.experiment_id == Experiment.id)
             .order_by(Experiment.id.desc())
             .limit(limit)
@@ -110,28 +125,43 @@ class ExperimentStore:
         if state is not None:
             query = query.where(Experiment.state == state)
         with Session(self._engine) as session:
-            listed = [_with_job(experiment, job) for experiment, job in session.execute(query)]
-        for entry in listed:
-            summary = entry["summary"]
-            entry["summary"] = summary and {name: summary[name] for name in COMPARED if name in summary}
-        return listed
+            found = [(number, length) for number, length in session.execute(query)]
+            total = list(accumulate(length for _, length in found))
+            numbers = [
+                number
+                for (number, _), so_far in zip(found, total, strict=True)
+                if so_far <= MOST_LISTED_BYTES
+            ]
+            numbers = numbers or [number for number, _ in found[:1]]
+            rows = (
+                select(Experiment, Job, Compared.part)
+                .outerjoin(Job, Job.experiment_id == Experiment.id)
+                .outerjoin(Compared, Compared.experiment_id == Experiment.id)
+                .where(Experiment.id.in_(numbers))
+                .order_by(Experiment.id.desc())
+                .options(defer(Experiment.summary, raiseload=True))
+            )
+            listed = [_listed(experiment, job, part) for experiment, job, part in session.execute(rows)]
+        return listed, numbers[-1] if len(found) == limit or len(numbers) < len(found) else None
 
     def children(self, number: int) -> list[dict[str, Any]]:
         """Return the points of a sweep, in order; none of anything else."""
         query = (
-            select(Experiment, Job)
+            select(
+                Experiment.id, Experiment.state, Experiment.error, Job.point, Job.at, Job.words, Compared.part
+            )
             .join(Job, Job.experiment_id == Experiment.id)
+            .outerjoin(Compared, Compared.experiment_id == Experiment.id)
             .where(Job.parent == number)
             .order_by(Job.point)
         )
         with Session(self._engine) as session:
             return [
                 {
-                    **{name: getattr(job, name) for name in ("point", "at", "words")},
-                    **{name: getattr(experiment, name) for name in ("id", "state", "error")},
-                    "cpu_limited": experiment.summary and experiment.summary.get("cpu_limited"),
+                    **{name: getattr(row, name) for name in ("point", "at", "words", "id", "state", "error")},
+                    "cpu_limited": None if row.part is None else row.part.get("cpu_limited"),
                 }
-                for experiment, job in session.execute(query)
+                for row in session.execute(query)
             ]
 
     def add_run(
@@ -237,8 +267,18 @@ def flow_columns() -> list[str]:
 
 def _with_job(experiment: Experiment, job: Job | None) -> dict[str, Any]:
     """Return an experiment as plain data, with its place in the queue if it was submitted."""
-    own = {name: getattr(job, name) for name in OF_JOB} if job is not None else dict(_RECORDED)
-    return {**_plain(experiment), **own}
+    return {**_plain(experiment), **_place(job)}
+
+
+def _listed(experiment: Experiment, job: Job | None, part: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the same of an experiment whose summary was not read. part: of it, that lists show."""
+    columns = (column.key for column in inspect(experiment).mapper.column_attrs)
+    own = {name: getattr(experiment, name) for name in columns if name != "summary"}
+    return {**own, "summary": part, **_place(job)}
+
+
+def _place(job: Job | None) -> dict[str, Any]:
+    return {name: getattr(job, name) for name in OF_JOB} if job is not None else dict(_RECORDED)
 
 
 def _get(session: Session, number: int) -> Experiment:

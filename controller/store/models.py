@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, UniqueConstraint, false, text
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship, validates
 
-NEWEST: Final = "0007"
+NEWEST: Final = "0008"
 """The migration that leads to these tables; an empty database gets them without any."""
 WHOLE: Final = BigInteger().with_variant(Integer(), "sqlite")
 """64 bits everywhere: SQLite's INTEGER has them, PostgreSQL's has 32, fewer than seeds and byte counts need."""
@@ -50,6 +52,41 @@ class Experiment(Base):
     finished_at: Mapped[float | None] = mapped_column(default=None)
     simulated: Mapped[bool] = mapped_column(default=False, server_default=false())
     runs: Mapped[list[Run]] = relationship(order_by="Run.id")
+    compared: Mapped[Compared | None] = relationship(cascade="all, delete-orphan")
+
+    @validates("summary")
+    def _keep_compared(self, _: str, summary: dict[str, Any] | None) -> dict[str, Any] | None:
+        part = compared_part(summary)
+        if part is None:
+            self.compared = None
+        elif self.compared is None:
+            self.compared = Compared(part=part)
+        else:
+            self.compared.part = part
+        return summary
+
+
+class Compared(Base):
+    """What lists show of an experiment's summary, which may be a thousand times as long."""
+
+    __tablename__ = "compared"
+
+    experiment_id: Mapped[int] = mapped_column(ForeignKey("experiments.id"), primary_key=True)
+    part: Mapped[dict[str, Any]]
+
+
+COMPARED: Final = ("schemes", "cpu_limited", "disturbed", "baseline")
+"""Parts of a summary that lists show."""
+MOST_COMPARED_BYTES: Final = 256 << 10
+"""Of each of them, as JSON: all schemes have some 80 KiB."""
+
+
+def compared_part(summary: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return what lists show of a summary; None of none."""
+    if summary is None:
+        return None
+    parts = {name: summary[name] for name in COMPARED if name in summary}
+    return {name: part for name, part in parts.items() if len(json.dumps(part)) <= MOST_COMPARED_BYTES}
 
 
 class Run(Base):

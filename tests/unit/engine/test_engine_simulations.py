@@ -128,6 +128,20 @@ def test_a_recording_is_refused_where_there_is_no_such_run(tmp_path: Path) -> No
             assert "query.for_ms" in world.ask("GET", f"{path}?scheme=caps&for_ms=900000", 422)["detail"]
 
 
+def test_the_rate_of_recordings_comes_before_their_spec_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A token for reading alone could have a large spec read, for seconds each time."""
+    monkeypatch.setattr("engine.serving.CHECK_BURST", 1)
+    monkeypatch.setattr("engine.serving.CHECKS_PER_S", 0.001)
+    with api_world(tmp_path) as world:
+        made = world.ask("POST", "/experiments", 201, json={"spec": TINY, "kind": "simulation"})
+        path = f"/experiments/{made['id']}/recording?scheme=caps"
+        world.ask("GET", path, 409)
+        monkeypatch.setattr("engine.recordings.problem", lambda experiment: pytest.fail("is not looked at"))
+        world.ask("GET", path, 429)
+
+
 def finished(**changes: Any) -> dict[str, Any]:
     """Return an experiment as the store has it, whose runs can be recorded."""
     return {"id": 7, "kind": "experiment", "simulated": True, "state": "finished", "spec": TINY} | {
@@ -142,6 +156,7 @@ def finished(**changes: Any) -> dict[str, Any]:
         ({"kind": "sweep"}, "one of its points"),
         ({"versions": {"capstan": "0.0.1"}}, "simulated by version 0.0.1"),
         ({"spec": LONG}, "s of processor time, more than 20 s"),
+        ({"spec": TINY | {"description": "x" * (200 << 10)}}, "KiB, more than 128 KiB"),
         ({"spec": {"name": "x"}}, "does not read"),
         ({"spec": TINY | {"schemes": [7]}}, "does not read"),
         ({"spec": TINY | {"schemes": ["/etc/passwd"]}}, "a scheme of a file, /etc/passwd"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.live import flow_sampling, past_flows
 from controller.live import flows as live
-from controller.live import past_flows
+from controller.live.flow_sampling import FlowSampler
 from controller.live.flows import LiveFlows
 from controller.live.past_flows import PastFlows
 from protocol.control import ActiveFlows, FlowEntry
@@ -48,3 +51,41 @@ def test_a_flow_that_has_no_room_keeps_its_figures(monkeypatch: pytest.MonkeyPat
     assert flows.past(5) == every[3]
     assert {one["id"] for one in flows.newest(state="active")} <= {6, 7, 8}
     assert not list(flows.newest(host="h2"))
+
+
+class Agents:
+    """What a sampler asks of agents: here nothing."""
+
+    def __init__(self) -> None:
+        self.active_flows = self
+
+    def subscribe(self, callback: object) -> None:
+        """Take who is called, and call it never."""
+
+
+@pytest.mark.parametrize("host", ["h1", "h2", None])
+def test_a_page_looks_at_a_bounded_number_of_flows_and_pages_have_all(
+    monkeypatch: pytest.MonkeyPatch, host: str | None
+) -> None:
+    monkeypatch.setattr(live, "KEPT_FLOWS", 7)
+    monkeypatch.setattr(flow_sampling, "MOST_LOOKED_AT", 5)
+    agents: Any = Agents()
+    sampler = FlowSampler(agents, lambda: False, lambda sample: None)
+    flows = sampler._flows
+    for number in range(40):
+        source = "h2" if number % 13 == 0 else "h1"
+        entry = FlowEntry(
+            "sender", 6, "10.128.1.1", 20000 + number, "10.128.2.1", 7000, "short", 4, 5, 5.0, 5.5
+        )
+        flows.take(source, ActiveFlows(6.0, [entry]), 1006.0, {"10.128.2.1": "h3"})
+        flows.step(1006.0 + number)
+    found, before, pages = [], None, 0
+    while True:
+        rows, before = sampler.listing(before, 3, None, None, host)
+        found += [row["id"] for row in rows]
+        pages += 1
+        if before is None:
+            break
+    assert found == [row["id"] for row in flows.newest(host=host)]
+    assert len(found) == {"h1": 36, "h2": 4, None: 40}[host]
+    assert pages >= 8

@@ -157,7 +157,7 @@ def test_postgresql_gets_64_bit_integers() -> None:
     for table in Base.metadata.sorted_tables:
         statement = str(CreateTable(table).compile(dialect=postgresql.dialect()))
         assert " INTEGER" not in statement
-        of_others = ("jobs", "recordings")
+        of_others = ("jobs", "recordings", "compared")
         assert "BIGSERIAL" in statement or table.name in of_others, (
             "which have an experiment's, or a run's, number"
         )

@@ -6,7 +6,9 @@ import hashlib
 import hmac
 import ipaddress
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -17,22 +19,45 @@ COOKIE: Final = "capstan-session"
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 API: Final = "/api/"
 SESSION: Final = "/api/v1/session"
+_MOST_DIGITS: Final = 12
 
 
-def cookie_of(token: str) -> str:
-    """Return what a browser keeps in place of a token: it allows the same, and the token does not follow from it."""
-    return hmac.new(token.encode(), b"capstan session", hashlib.sha256).hexdigest()
+SESSION_S: Final = 12 * 3600
+"""How long a browser's session lasts; the page begins a new one each hour while it is open."""
+
+
+def cookie_of(token: str, until: int) -> str:
+    """Return what a browser keeps in place of a token: it allows the same until then (Unix seconds), and the token does
+    not follow from it.
+    """
+    return f"{until}.{_signature(token, until)}"
+
+
+def _signature(token: str, until: int) -> str:
+    return hmac.new(token.encode(), f"capstan session {until}".encode(), hashlib.sha256).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What a browser keeps, and until when it is valid (Unix seconds)."""
+
+    cookie: str
+    until: int
 
 
 class Access:
     """Decides by a request's head, so that its body need not be read: by the strings of its WSGI environment.
 
-    operate, read: tokens; with ``operate`` None (on loopback) none is needed. ``read`` only allows to read.
+    operate, read: tokens; with ``operate`` None (on loopback) none is needed. ``read`` only allows to read. now:
+    returns Unix seconds.
     """
 
-    def __init__(self, operate: str | None, read: str | None = None) -> None:
+    def __init__(
+        self, operate: str | None, read: str | None = None, now: Callable[[], float] = time.time
+    ) -> None:
         self._operate = operate
         self._read = read
+        self._now = now
 
     def check(self, head: Mapping[str, Any]) -> None:
         """Raise ProblemError for requests that may not be.
@@ -49,9 +74,13 @@ class Access:
         if role == "read" and method not in READING and path != SESSION:
             raise ProblemError(403, "this token is for reading only: the one in api-token may change things")
 
-    def token_of(self, head: Mapping[str, Any]) -> str | None:
-        """Return the token that a request has proved to have, for its cookie."""
-        return {"operate": self._operate, "read": self._read, None: None}[self._role(head)]
+    def session_of(self, head: Mapping[str, Any]) -> Session | None:
+        """Return a session for who has proved to have a token, by itself or by a session; None: none is needed."""
+        token = {"operate": self._operate, "read": self._read, None: None}[self._role(head)]
+        if token is None:
+            return None
+        until = int(self._now()) + SESSION_S
+        return Session(cookie_of(token, until), until)
 
     def role(self, head: Mapping[str, Any]) -> str:
         """Return what a request that `check` let pass may do: "operate" or "read"."""
@@ -63,10 +92,16 @@ class Access:
         kept = _cookies(head.get("HTTP_COOKIE", ""))
         for role, token in (("operate", self._operate), ("read", self._read)):
             if token is not None and (
-                _same(bearer, token) or any(_same(value, cookie_of(token)) for value in kept)
+                _same(bearer, token) or any(self._is_session(value, token) for value in kept)
             ):
                 return role
         return None
+
+    def _is_session(self, cookie: str, token: str) -> bool:
+        until, _, signature = cookie.partition(".")
+        if not (until.isascii() and until.isdigit() and len(until) <= _MOST_DIGITS):
+            return False
+        return _same(signature, _signature(token, int(until))) and self._now() < int(until)
 
     def _check_origin(self, method: str, head: Mapping[str, Any]) -> None:
         """Refuse a page of another origin: it must not drive this controller through its reader's browser.

@@ -222,6 +222,13 @@ class ReportView(TypedDict):
 
 
 class SessionView(TypedDict):
-    """What the token that was shown allows."""
+    """What the token that was shown allows. until: when the session ends (Unix seconds); null: none is needed."""
 
     role: Literal["operate", "read"]
+    until: int | None
+
+
+class EndedSession(TypedDict):
+    """The browser has forgotten its session, if it had any."""
+
+    ended: bool

@@ -7,11 +7,11 @@ from typing import Any, Final
 from flask import Flask, Response, jsonify, request
 
 from controller.api import answers
-from controller.api.access import COOKIE, Access, cookie_of
+from controller.api.access import COOKIE, SESSION_S, Access
 from controller.api.describing import Description
 from controller.api.document_page import POLICY, page
 from controller.api.openapi import openapi_document
-from controller.api.routing import get, post
+from controller.api.routing import delete, get, post
 
 
 class SelfRoutes:
@@ -36,14 +36,25 @@ class SelfRoutes:
 
     @post(
         "/session",
-        Description("Keep a token in a cookie, as browsers' EventSource needs.", answers.SessionView),
+        Description(
+            "Begin a session of a browser, whose EventSource sends no token, or make it last longer.",
+            answers.SessionView,
+        ),
     )
     def session(self) -> Response:
-        token = self._access.token_of(request.environ)
-        response = jsonify({"role": self._access.role(request.environ)})
-        if token is not None:
-            secure = request.scheme == "https"
-            response.set_cookie(
-                COOKIE, cookie_of(token), httponly=True, samesite="Strict", path="/", secure=secure
-            )
+        session = self._access.session_of(request.environ)
+        until = None if session is None else session.until
+        response = jsonify({"role": self._access.role(request.environ), "until": until})
+        if session is not None:
+            response.set_cookie(COOKIE, session.cookie, max_age=SESSION_S, **self._cookie_flags())
         return response
+
+    @delete("/session", Description("End the session of a browser.", answers.EndedSession))
+    def end_session(self) -> Response:
+        response = jsonify({"ended": True})
+        response.delete_cookie(COOKIE, **self._cookie_flags())
+        return response
+
+    def _cookie_flags(self) -> dict[str, Any]:
+        secure = request.scheme == "https"
+        return {"httponly": True, "samesite": "Strict", "path": "/", "secure": secure}

@@ -78,6 +78,10 @@ def test_who_may_only_look_is_told_why_nothing_can_be_begun(page: Page, server: 
     enter(page, server, "api-read-token")
     expect(page.get_by_text("Your token is for reading only")).to_be_visible()
     expect(page.get_by_role("button", name="Begin")).to_have_count(0)
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_label("Token")).to_be_visible()
+    page.goto("/compare")
+    expect(page.get_by_label("Token")).to_be_visible()
     enter(page, server, "api-token")
     expect(page.get_by_role("button", name="Begin")).to_be_visible()
 

@@ -1,5 +1,6 @@
 /** Requests to the controller: JSON in, JSON out; what is refused becomes a `RefusedError` that says why. */
 
+import type { components } from "./schema";
 import type { Refusal } from "./types";
 
 export const BASE = "/api/v1";
@@ -77,10 +78,17 @@ export async function change<T>(
   return (await response.json()) as T;
 }
 
-/** Ask what this reader may do; with *token*, keep it in a cookie, which the stream of events needs. */
-export async function openSession(token?: string): Promise<"operate" | "read"> {
+export type Session = components["schemas"]["SessionView"];
+
+/** Ask what this reader may do; with *token*, begin a session, whose cookie the stream of events needs. */
+export async function openSession(token?: string): Promise<Session> {
   const headers: Record<string, string> = { Accept: "application/json", "Content-Type": "application/json" };
   if (token) headers["Authorization"] = `Bearer ${token}`;
   const response = await send("/session", { method: "POST", headers });
-  return ((await response.json()) as { role: "operate" | "read" }).role;
+  return (await response.json()) as Session;
+}
+
+/** End this browser's session. */
+export async function endSession(): Promise<void> {
+  await change("DELETE", "/session");
 }

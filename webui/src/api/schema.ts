@@ -2150,10 +2150,15 @@ export interface components {
         SchemesView: {
             schemes: components["schemas"]["Scheme"][];
         };
-        /** @description What the token that was shown allows. */
+        /** @description What the token that was shown allows. until: when the session ends (Unix seconds); null: none is needed. */
         SessionView: {
             /** @enum {unknown} */
             role: "operate" | "read";
+            until: number | null;
+        };
+        /** @description The browser has forgotten its session, if it had any. */
+        EndedSession: {
+            ended: boolean;
         };
         /** @description The presets, by name. */
         SpecsView: {
@@ -2626,6 +2631,7 @@ export type AppliedScheme = components['schemas']['AppliedScheme'];
 export type SchemeRequest = components['schemas']['SchemeRequest'];
 export type SchemesView = components['schemas']['SchemesView'];
 export type SessionView = components['schemas']['SessionView'];
+export type EndedSession = components['schemas']['EndedSession'];
 export type SpecsView = components['schemas']['SpecsView'];
 export type PresetView = components['schemas']['PresetView'];
 export type PresetClaim = components['schemas']['PresetClaim'];

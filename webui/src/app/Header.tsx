@@ -7,7 +7,7 @@ import { connectionWords } from "../live/words";
 import { SchemeMark } from "../parts/SchemeMark";
 import { APPEARANCES, type AppearanceName, useAppearance } from "./Appearance";
 import { Link } from "./Link";
-import { useRole } from "./role";
+import { useLogOut, useRole } from "./role";
 import { addressOf, type Section, type View, VIEWS } from "./views";
 import styles from "./App.module.css";
 
@@ -24,6 +24,7 @@ const NAMES: Readonly<Record<AppearanceName, string>> = {
 
 export function Header({ place, help }: Props) {
   const role = useRole();
+  const logOut = useLogOut();
   const { name, choose } = useAppearance();
   return (
     <header>
@@ -60,6 +61,7 @@ export function Header({ place, help }: Props) {
         <Button onClick={help} title="Key /">
           Help
         </Button>
+        {logOut && <Button onClick={logOut}>Log out</Button>}
       </div>
       {place && place.view.sections.length > 1 && (
         <nav

@@ -1,26 +1,35 @@
 import { Button, Code, Container, Group, PasswordInput, Text, Title } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useEffect, useState } from "react";
-import { openSession, RefusedError } from "../api/client";
+import { endSession, openSession, RefusedError, type Session } from "../api/client";
 import { connect } from "../live/connection";
 import { useStore } from "../live/useLive";
 import { App } from "./App";
-import { type ReaderRole, RoleContext } from "./role";
+import { LogOutContext, RoleContext } from "./role";
+
+/** A session lasts 12 hours, and this much longer each time. */
+const RENEW_MS = 3_600_000;
+
+async function logOut(): Promise<void> {
+  await endSession();
+  location.assign("/");
+}
 
 /** Asks for a token where the controller wants one, then watches it and shows the page. */
 export function Login() {
   const store = useStore();
   const queries = useQueryClient();
-  const [role, setRole] = useState<ReaderRole | null>(null);
+  const [session, setSession] = useState<Session | null>(null);
   const [refused, setRefused] = useState<RefusedError | null>(null);
 
   async function enter(token?: string): Promise<void> {
     try {
-      setRole(await openSession(token));
+      setSession(await openSession(token));
       setRefused(null);
     } catch (error) {
-      if (error instanceof RefusedError) setRefused(error);
-      else throw error;
+      if (!(error instanceof RefusedError)) throw error;
+      setRefused(error);
+      if (error.status === 401) setSession(null);
     }
   }
 
@@ -32,12 +41,21 @@ export function Login() {
     const timer = setTimeout(() => void enter(), 2000);
     return () => clearTimeout(timer);
   }, [refused]);
-  useEffect(() => (role === null ? undefined : connect(store, queries)), [role, store, queries]);
+  const role = session?.role;
+  const ends = session !== null && session.until !== null;
+  useEffect(() => (role === undefined ? undefined : connect(store, queries)), [role, store, queries]);
+  useEffect(() => {
+    if (!ends) return;
+    const timer = setInterval(() => void enter(), RENEW_MS);
+    return () => clearInterval(timer);
+  }, [ends]);
 
-  if (role !== null) {
+  if (session !== null) {
     return (
-      <RoleContext value={role}>
-        <App />
+      <RoleContext value={session.role}>
+        <LogOutContext value={ends ? () => void logOut() : null}>
+          <App />
+        </LogOutContext>
       </RoleContext>
     );
   }

@@ -38,7 +38,8 @@ export function Verdict({ finding, alone = false }: { finding: Finding; alone?: 
   return (
     <Text>
       <strong>{SIGNS[finding.verdict]}</strong>
-      {finding.ratio !== null && ` ${alone ? "share" : "ratio"} ${finding.ratio.toFixed(2)}${alone ? " %" : ""}`}
+      {finding.ratio !== null &&
+        ` ${alone ? "share" : "ratio"} ${finding.ratio.toFixed(2)}${alone ? " %" : ""}`}
       {finding.interval && ` (95 %: ${finding.interval.map((bound) => bound.toFixed(2)).join(" to ")})`}
       {finding.why && `; ${finding.why}`}
     </Text>

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from controller.api.access import COOKIE, Rate
+from controller.api.access import COOKIE, SESSION_S, Access, Rate
 from controller.api.problems import ProblemError
 from controller.api.server import ApiSettings, make_app
 from tests.unit.api_world import BASE, World, api_world
@@ -60,7 +61,8 @@ def test_a_cookie_stands_for_its_token_and_does_not_tell_it(
 ) -> None:
     client = guarded.app.test_client()
     answer = client.post(f"{BASE}/session", headers=bearer(token))
-    assert answer.get_json() == {"role": role}
+    assert answer.get_json()["role"] == role
+    assert abs(answer.get_json()["until"] - time.time() - SESSION_S) < 60
     said = answer.headers["Set-Cookie"]
     assert said.startswith(f"{COOKIE}=")
     assert "HttpOnly" in said
@@ -72,6 +74,34 @@ def test_a_cookie_stands_for_its_token_and_does_not_tell_it(
     stranger.set_cookie(COOKIE, token)
     assert stranger.get(f"{BASE}/fabric").status_code == 401
     assert stranger.post(f"{BASE}/session").status_code == 401
+    assert client.delete(f"{BASE}/session").get_json() == {"ended": True}
+    assert client.get(f"{BASE}/fabric").status_code == 401
+    assert client.get(f"{BASE}/fabric", headers=bearer(token)).status_code == 200
+
+
+def test_a_session_ends_at_its_time_and_cannot_be_made_longer_by_its_reader() -> None:
+    now = [1000.0]
+    access = Access(OPERATE, READ, now=lambda: now[0])
+    head = {"REQUEST_METHOD": "GET", "PATH_INFO": f"{BASE}/fabric", "HTTP_HOST": "localhost"}
+    session = access.session_of(head | {"HTTP_AUTHORIZATION": f"Bearer {READ}"})
+    assert session is not None
+    kept = head | {"HTTP_COOKIE": f"{COOKIE}={session.cookie}"}
+    now[0] += SESSION_S - 1
+    access.check(kept)
+    longer = access.session_of(kept)
+    assert longer is not None
+    now[0] += 1
+    signature = session.cookie.partition(".")[2]
+    for cookie in (
+        session.cookie,
+        f"{session.until + 99}.{signature}",
+        f"9{session.cookie}",
+        f".{signature}",
+        "9" * 5000,
+    ):
+        with pytest.raises(ProblemError):
+            access.check(head | {"HTTP_COOKIE": f"{COOKIE}={cookie}"})
+    access.check(head | {"HTTP_COOKIE": f"{COOKIE}={longer.cookie}"})
 
 
 def test_pages_of_others_change_nothing(world: World, guarded: World) -> None:

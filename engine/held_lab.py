@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import Any, Final, Self
 
 from capstan_client.errors import ControllerError
-from engine.lab_runs import LabRuns, Watcher, recorder_of
+from engine.lab_runs import LabRuns, Watcher, run_claimed
 from engine.submission import fabric_key
 from engine.submitted_record import SubmittedRecord
 from engine.worker import Attempt, Worker, machine_slot
 from engine.worker_client import WorkerClient
 from experiments.run.deployment import Deployment
-from experiments.run.experiment import Experiment
 from experiments.run.progress import Steps
 from experiments.spec.spec import spec_from_dict
 
@@ -64,15 +62,7 @@ class HeldLab:
         deployment.take(spec)
         watcher.has_lab(deployment.lab.lab_id, deployment.client.url, here=True)
         try:
-            Experiment(
-                spec,
-                deployment,
-                steps,
-                steps.plans[0],
-                lambda document, runs: Path(),
-                record,
-                recorder_of(claim),
-            ).run()
+            run_claimed(claim, deployment, steps, record)
         finally:
             deployment.take(held)
             with suppress(ControllerError):  # the process that holds the lab asks next whether it answers

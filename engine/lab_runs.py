@@ -47,6 +47,21 @@ def recorder_of(claim: Mapping[str, Any]) -> LabRecorder | None:
     return None if window is None else LabRecorder(window["from_ms"], window["for_ms"])
 
 
+def run_claimed(
+    claim: Mapping[str, Any], deployment: Deployment, steps: Steps, record: SubmittedRecord
+) -> None:
+    """Run the spec that *deployment* has taken; its results are kept by the controller, and by no file here."""
+    Experiment(
+        deployment.spec,
+        deployment,
+        steps,
+        steps.plans[0],
+        lambda document, runs: Path(),
+        record,
+        recorder_of(claim),
+    ).run()
+
+
 class LabRuns:
     """A lab of its own, while there is one."""
 
@@ -67,15 +82,7 @@ class LabRuns:
             self._deployment.start()
             self.fabric = claim["fabric"]
         watcher.has_lab(self._deployment.lab.lab_id, self._deployment.client.url)
-        Experiment(
-            spec,
-            self._deployment,
-            steps,
-            steps.plans[0],
-            lambda document, runs: Path(),
-            record,
-            recorder_of(claim),
-        ).run()
+        run_claimed(claim, self._deployment, steps, record)
 
     def take_down(self) -> None:
         """End the lab, if there is one."""

@@ -84,17 +84,6 @@ class ExperimentStore:
                 data["runs"] = [{**_plain(run), "recording": windows.get(run.id)} for run in experiment.runs]
             return data
 
-    def experiments(
-        self,
-        before: int | None,
-        limit: int,
-        points: bool = True,
-        parent: int | None = None,
-        state: str | None = None,
-    ) -> list[dict[str, Any]]:
-        """Return the newest first, as `page` does."""
-        return self.page(before, limit, points, parent, state)[0]
-
     def page(
         self,
         before: int | None,

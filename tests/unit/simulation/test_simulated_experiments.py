@@ -122,7 +122,7 @@ def test_a_simulated_experiment_is_listed_with_runs_and_flows(tmp_path: Path) ->
 
     engine = open_database(f"sqlite:///{tmp_path / 'capstan.db'}")
     store = ExperimentStore(engine)
-    (listed,) = store.experiments(None, 10)
+    (listed,) = store.page(None, 10)[0]
     assert (listed["simulated"], listed["state"], listed["kind"]) == (True, "finished", "recorded")
     kept = store.experiment(1)
     assert kept["summary"] == document
@@ -175,7 +175,7 @@ def test_experiments_are_kept_all_or_none(tmp_path: Path) -> None:
     engine = open_database(f"sqlite:///{tmp_path / 'capstan.db'}")
     with pytest.raises(Exception, match="UNIQUE"):
         keep_finished(engine, [whole, twice])
-    assert ExperimentStore(engine).experiments(None, 10) == []
+    assert ExperimentStore(engine).page(None, 10)[0] == []
     assert keep_finished(engine, [whole]) == [1]
     engine.dispose()
 

@@ -21,16 +21,16 @@ def entry(side: str = "sender", **more: object) -> FlowEntry:
     return replace(plain, **more)  # type: ignore[arg-type]
 
 
-def told(*entries: FlowEntry, now: float = 6.0, more: int = 0) -> ActiveFlows:
+def reported(*entries: FlowEntry, now: float = 6.0, more: int = 0) -> ActiveFlows:
     return ActiveFlows(now, list(entries), more)
 
 
 def test_both_sides_of_a_flow_are_one() -> None:
     flows = LiveFlows()
-    flows.take("h1", told(entry(packets=10, bytes=14000, repairs=2, priority=3)), 1006.0, NAMES)
+    flows.take("h1", reported(entry(packets=10, bytes=14000, repairs=2, priority=3)), 1006.0, NAMES)
     flows.take(
         "h3",
-        told(entry("receiver", packets=9, bytes=12600, recovered=1, lost=1, paths={"5": 6, "6": 3}, first_s=105.0,
+        reported(entry("receiver", packets=9, bytes=12600, recovered=1, lost=1, paths={"5": 6, "6": 3}, first_s=105.0,
                    last_s=105.4), now=106.0),
         1006.0,
         NAMES,
@@ -62,21 +62,24 @@ def test_totals_are_what_was_sent_whenever_agents_forget(
     flows = LiveFlows()
     truth: Counter[str] = Counter()
     counted: Counter[str] = Counter()
-    told_before = 0
+    reported_before = 0
     for index, (paths, forget, step) in enumerate(steps):
         counted.update(paths)
         truth.update(paths)
         packets = sum(counted.values())
         kept = {stamp: count for stamp, count in counted.items() if count}
         flows.take(
-            "h3", told(entry("receiver", packets=packets, bytes=packets * 1000, paths=kept)), 1000.0, NAMES
+            "h3",
+            reported(entry("receiver", packets=packets, bytes=packets * 1000, paths=kept)),
+            1000.0,
+            NAMES,
         )
-        told_before = packets
+        reported_before = packets
         if step:
             flows.step(1000.0 + index)
-        if forget and told_before:
+        if forget and reported_before:
             counted.clear()
-            flows.take("h3", told(entry("receiver", packets=0, bytes=0)), 1000.0, NAMES)
+            flows.take("h3", reported(entry("receiver", packets=0, bytes=0)), 1000.0, NAMES)
     flow = flows.get(1)
     assert flow is not None
     view = flow.view()
@@ -87,9 +90,12 @@ def test_totals_are_what_was_sent_whenever_agents_forget(
 def test_steps_sum_to_the_totals() -> None:
     flows = LiveFlows()
     for index in range(1, 6):
-        flows.take("h1", told(entry(packets=index * 3, bytes=index * 4000)), 1000.0 + index, NAMES)
+        flows.take("h1", reported(entry(packets=index * 3, bytes=index * 4000)), 1000.0 + index, NAMES)
         flows.take(
-            "h3", told(entry("receiver", packets=index * 2, paths={"5": index * 2})), 1000.0 + index, NAMES
+            "h3",
+            reported(entry("receiver", packets=index * 2, paths={"5": index * 2})),
+            1000.0 + index,
+            NAMES,
         )
         flows.step(1000.0 + index)
     flow = flows.get(1)
@@ -102,14 +108,14 @@ def test_steps_sum_to_the_totals() -> None:
 
 def test_a_5_tuple_that_is_used_again_is_another_flow() -> None:
     flows = LiveFlows()
-    flows.take("h1", told(entry(packets=5, bytes=5000)), 1006.0, NAMES)
-    flows.take("h3", told(entry("receiver", packets=4, first_s=105.0)), 1006.0, NAMES)
+    flows.take("h1", reported(entry(packets=5, bytes=5000)), 1006.0, NAMES)
+    flows.take("h3", reported(entry("receiver", packets=4, first_s=105.0)), 1006.0, NAMES)
     flows.step(1006.0)
-    flows.take("h1", told(entry(packets=2, bytes=2000, first_s=8.0)), 1009.0, NAMES)
+    flows.take("h1", reported(entry(packets=2, bytes=2000, first_s=8.0)), 1009.0, NAMES)
     flows.take(
-        "h3", told(entry("receiver", packets=5, first_s=105.0)), 1009.0, NAMES
+        "h3", reported(entry("receiver", packets=5, first_s=105.0)), 1009.0, NAMES
     )  # a late one of the first
-    flows.take("h3", told(entry("receiver", packets=1, first_s=108.0)), 1009.0, NAMES)
+    flows.take("h3", reported(entry("receiver", packets=1, first_s=108.0)), 1009.0, NAMES)
     flows.step(1009.0)
     first, second = flows.get(1), flows.get(2)
     assert first is not None
@@ -121,28 +127,30 @@ def test_a_5_tuple_that_is_used_again_is_another_flow() -> None:
 
 def test_the_receiver_may_be_heard_first() -> None:
     flows = LiveFlows()
-    flows.take("h3", told(entry("receiver", packets=4, first_s=105.0, traffic_class="short")), 1006.0, NAMES)
-    flows.take("h1", told(entry(packets=5, bytes=5000, traffic_class="long")), 1006.0, NAMES)
+    flows.take(
+        "h3", reported(entry("receiver", packets=4, first_s=105.0, traffic_class="short")), 1006.0, NAMES
+    )
+    flows.take("h1", reported(entry(packets=5, bytes=5000, traffic_class="long")), 1006.0, NAMES)
     (flow,) = flows.step(1006.0)["flows"]
     assert (flow["source"], flow["packets"], flow["traffic_class"]) == ("h1", 5, "long")
 
 
 def test_a_flow_of_which_nothing_is_told_has_ended_and_is_told_so_once() -> None:
     flows = LiveFlows()
-    flows.take("h1", told(entry(packets=5, bytes=5000)), 1006.0, NAMES)
+    flows.take("h1", reported(entry(packets=5, bytes=5000)), 1006.0, NAMES)
     assert [one["state"] for one in flows.step(1006.0)["flows"]] == ["active"]
     assert flows.step(1006.0 + ENDED_S - 1)["flows"] == []
     (ended,) = flows.step(1006.1 + ENDED_S)["flows"]
     assert (ended["state"], ended["bits_per_s"], ended["paths_now"]) == ("ended", 0.0, {})
     assert flows.step(1010.0 + ENDED_S)["flows"] == []
-    flows.take("h1", told(entry(packets=6, bytes=6000, last_s=15.0), now=15.0), 1015.0, NAMES)
+    flows.take("h1", reported(entry(packets=6, bytes=6000, last_s=15.0), now=15.0), 1015.0, NAMES)
     assert [one["state"] for one in flows.step(1015.0)["flows"]] == ["active"]
 
 
 def test_samples_are_bounded_and_say_what_they_leave_out() -> None:
     flows = LiveFlows()
     many = [entry(source_port=port, packets=1, bytes=port) for port in range(1, SHOWN + 11)]
-    flows.take("h1", told(*many, more=7), 1006.0, NAMES)
+    flows.take("h1", reported(*many, more=7), 1006.0, NAMES)
     sample = flows.step(1006.0)
     assert len(sample["flows"]) == SHOWN
     assert sample["more"] == 17
@@ -157,7 +165,7 @@ def test_memory_is_bounded() -> None:
             entry(source_port=1 + (batch + i) % 65000, first_s=float(batch + i), packets=1)
             for i in range(100)
         ]
-        flows.take("h1", told(*entries), 1006.0, NAMES)
+        flows.take("h1", reported(*entries), 1006.0, NAMES)
     flows.step(1006.0)
     assert len(list(flows.newest())) == module_limit + 100
     assert flows.get(1) is None
@@ -167,7 +175,7 @@ def test_memory_is_bounded() -> None:
     for index in range(KEPT_STEPS + 5):
         flows.take(
             "h1",
-            told(entry(source_port=flow.key[2], first_s=flow.sides["sender"].first_s, packets=2 + index)),
+            reported(entry(source_port=flow.key[2], first_s=flow.sides["sender"].first_s, packets=2 + index)),
             1007.0,
             NAMES,
         )
@@ -178,10 +186,10 @@ def test_memory_is_bounded() -> None:
 def test_a_flow_whose_step_fails_stops_no_other() -> None:
     """What failed stayed, and every later step failed by it: no live flows until the controller's restart."""
     flows = LiveFlows()
-    flows.take("h1", told(entry(packets=1, bytes=10**400)), 1006.0, NAMES)
-    flows.take("h1", told(entry(packets=1, bytes=4000, source_port=9)), 1006.0, NAMES)
+    flows.take("h1", reported(entry(packets=1, bytes=10**400)), 1006.0, NAMES)
+    flows.take("h1", reported(entry(packets=1, bytes=4000, source_port=9)), 1006.0, NAMES)
     assert [one["source_port"] for one in flows.step(1006.0)["flows"]] == [9]
-    flows.take("h1", told(entry(packets=2, bytes=8000, source_port=9)), 1006.5, NAMES)
+    flows.take("h1", reported(entry(packets=2, bytes=8000, source_port=9)), 1006.5, NAMES)
     (flow,) = flows.step(1006.5)["flows"]
     assert flow["bytes"] == 8000
 
@@ -196,7 +204,7 @@ def test_timelines_have_a_size_together(monkeypatch: pytest.MonkeyPatch) -> None
             entry("receiver", source_port=port, packets=index + 1, paths=paths, first_s=105.0)
             for port in range(1, 11)
         ]
-        flows.take("h3", told(*several), 1006.0 + index, NAMES)
+        flows.take("h3", reported(*several), 1006.0 + index, NAMES)
         flows.step(1006.0 + index)
         held = sum(
             12 + len(step["paths"])
@@ -208,7 +216,7 @@ def test_timelines_have_a_size_together(monkeypatch: pytest.MonkeyPatch) -> None
     newest = [flow.steps[-1]["at"] for port in range(1, 11) if (flow := flows.get(port))]
     assert newest == [1105.0] * 10
     monkeypatch.setattr(module, "MOST_COUNTS", 100)
-    flows.take("h3", told(*several), 1107.0, NAMES)
+    flows.take("h3", reported(*several), 1107.0, NAMES)
     flows.step(1107.0)
     assert flows.get(1) is None
     assert flows.past(1) is not None, "the oldest is a row"

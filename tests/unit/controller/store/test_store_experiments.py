@@ -130,8 +130,8 @@ def test_pages_of_flows_are_disjoint_and_complete(store: ExperimentStore) -> Non
         after = page[-1]["id"]
     assert [flow["flow"] for flow in seen] == list(range(2500))
     assert [flow["flow"] for flow in store.all_flows(number, first["id"])] == list(range(1200))
-    assert [one["id"] for one in store.experiments(None, 1)] == [other]
-    assert [one["id"] for one in store.experiments(other, 5)] == [number]
+    assert [one["id"] for one in store.page(None, 1)[0]] == [other]
+    assert [one["id"] for one in store.page(other, 5)[0]] == [number]
 
 
 def test_what_is_not_there_is_said(store: ExperimentStore) -> None:

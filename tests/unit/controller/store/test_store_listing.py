@@ -32,7 +32,7 @@ def test_no_summary_is_read_for_a_list(engine: Engine) -> None:
     store.finish(number, "finished", SUMMARY)
     asked: list[str] = []
     event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
-    listed = store.experiments(None, 10)
+    listed = store.page(None, 10)[0]
     assert store.children(number) == []
     assert not [statement for statement in asked if "summary" in statement]
     assert [one["id"] for one in listed] == [running, number]
@@ -85,7 +85,7 @@ def test_lists_of_an_older_database_show_the_same(new_database: NewDatabase) -> 
             )
     old.dispose()
     engine = open_database(url)
-    assert [one["summary"] for one in ExperimentStore(engine).experiments(None, 9)] == [
+    assert [one["summary"] for one in ExperimentStore(engine).page(None, 9)[0]] == [
         None,
         {"cpu_limited": True},
     ]

@@ -8,16 +8,15 @@ from typing import Any, Final
 
 import capstan_native
 
-from experiments.spec.load import REFERENCE
 from simulation.fabrics import SettingsError
 from topologies.fabric_spec import FabricSpec
 from topologies.links import Link, burst_bytes
 
 _PS_PER_MS: Final = 10**9
 _BITS_PER_MBIT: Final = 10**6
-SWITCH_PS: Final = round(REFERENCE.hop_us * 10**6)
-"""What a packet takes at a switch of the lab. Without it a lone one would cross all shapers in no time, and the least
-round trip, which RACK's patience is a part of, would be 0."""
+SWITCH_PS: Final = 50 * 10**6
+"""What a packet takes at a switch of the lab: six passages make the least round trip that long flows see there, 0.33 to
+0.42 ms on quiet cores. RACK's reordering window is a multiple of it, so it decides what sprayed flows retransmit."""
 
 
 Room = tuple[int, int | None, int | None]

@@ -25,7 +25,9 @@ class Tcp:
     start. prr: recoveries reduce the window in proportion to what arrives. mark_acknowledgements: packets without data
     may be marked, too, as Linux's DCTCP has it. kernel_timeouts: the least time-out is one of what is added for
     variation, and the first missing packet's retransmission restarts the timer. count_delivered: a
-    window grows by all that has arrived, in place of two packets an acknowledgement at most.
+    window grows by all that has arrived, in place of two packets an acknowledgement at most. timestamp_tick_us: what
+    timestamps count in; data more than a tick older than the last in order is discarded (RFC 7323, PAWS). 0: exact, and
+    nothing is discarded.
     """
 
     control: Control = "newreno"
@@ -49,6 +51,7 @@ class Tcp:
     mark_acknowledgements: bool = False
     kernel_timeouts: bool = False
     count_delivered: bool = False
+    timestamp_tick_us: float = 0.0
 
     def to_native(self) -> dict[str, Any]:
         """Return the transport as `capstan_native.Simulation` takes it."""
@@ -61,6 +64,7 @@ class Tcp:
             "least_timeout_ps": picoseconds(self.least_timeout_us),
             "largest_timeout_ps": picoseconds(self.largest_timeout_us),
             "kernel_timeouts": self.kernel_timeouts,
+            "timestamp_tick_ps": picoseconds(self.timestamp_tick_us),
             "duplicates": self.duplicates,
             "sack": self.sack,
             "rack": self.rack,
@@ -92,6 +96,7 @@ PROFILES: Final[Mapping[Profile, Tcp]] = {
         prr=True,
         kernel_timeouts=True,
         count_delivered=True,
+        timestamp_tick_us=1_000.0,
     ),
     "datacenter": Tcp(
         "dctcp", initial_timeout_us=1_000.0, least_timeout_us=1_000.0, rack=True, marks=True, undo=True

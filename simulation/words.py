@@ -32,12 +32,14 @@ def tcp_words(tcp: Tcp) -> str:
         if tcp.delayed_packets == 1
         else f"an acknowledgement for {tcp.delayed_packets} packets or after {_time(tcp.delayed_us)}",
     ]
+    tick_us = tcp.timestamp_tick_us
     features = {
         "a handshake": tcp.opening,
         "HyStart": tcp.hystart,
         "proportional rate reduction": tcp.prr,
         "undone reductions": tcp.undo,
         "windows that grow by all that has arrived": tcp.count_delivered,
+        f"timestamps of {_time(tick_us)} by which late data is discarded (PAWS)": tick_us > 0,
         "marks (ECN)": tcp.marks,
         "marks on acknowledgements": tcp.marks and tcp.mark_acknowledgements,
     }

@@ -81,7 +81,7 @@ impl Flow {
             packets,
             opening: None,
             sender: transport.sender(packets),
-            receiver: Receiver::new(transport.delay()),
+            receiver: transport.receiver(),
             tally: Tally::default(),
             outcome: Outcome::default(),
             aborted: false,

@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::flow::Flow;
-use crate::packets::{Cargo, Marks, Packet};
+use crate::packets::{Block, Cargo, Marks, Packet};
 use crate::queue::Discipline;
 use crate::time::Time;
 use crate::transport::{Answer, Segment};
@@ -57,11 +57,16 @@ fn control(place: u32, cargo: Cargo, destination: u32, stamp: Time, config: &Con
 /// Return an acknowledgement: of the best priority.
 pub fn acknowledgement(flow: &Flow, place: u32, answer: &Answer, config: &Config) -> Packet {
     let packet = control(place, Cargo::Acknowledgement, flow.demand.source, answer.stamp, config);
+    let mut blocks = answer.blocks;
+    if let Some(number) = answer.repeated {
+        blocks.rotate_right(1);
+        blocks[0] = Block { first: number, end: number + 1 };
+    }
     Packet {
         number: answer.missing,
-        marks: Marks { echo: answer.marked, repeated: answer.repeated, ..packet.marks },
+        marks: Marks { echo: answer.marked, repeated: answer.repeated.is_some(), ..packet.marks },
         beyond: answer.beyond,
-        blocks: answer.blocks,
+        blocks,
         ..packet
     }
 }

@@ -33,7 +33,7 @@ pub struct Marks {
     pub congested: bool,
     /// An acknowledgement's report that what it answers was marked.
     pub echo: bool,
-    /// An acknowledgement's report that what it answers had arrived before.
+    /// An acknowledgement's report that what it answers had arrived before: it is the first block (RFC 2883).
     pub repeated: bool,
 }
 

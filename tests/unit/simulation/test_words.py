@@ -39,6 +39,7 @@ CHANGED: dict[str, Any] = {
     "mark_acknowledgements": True,
     "kernel_timeouts": True,
     "count_delivered": True,
+    "timestamp_tick_us": 2000.0,
 }
 
 
@@ -54,7 +55,7 @@ def test_the_words_of_linux_are_those_of_its_settings() -> None:
         "round trip to 60 s, the first 1 s; losses by time (RACK, a quarter of the least round trip, its timer 6 ms "
         "later; at once from 3 duplicate acknowledgements on); with SACK; an acknowledgement for 2 packets or after "
         "40 ms; with a handshake, HyStart, proportional rate reduction, undone reductions, windows that grow by all "
-        "that has arrived"
+        "that has arrived, timestamps of 1 ms by which late data is discarded (PAWS)"
     )
 
 

@@ -7,6 +7,7 @@ pub mod received;
 pub mod receiver;
 mod sliding;
 pub mod tcp;
+pub mod timestamps;
 
 use crate::packets::{Block, Packet, BLOCKS};
 use crate::time::{Time, NEVER};
@@ -14,8 +15,9 @@ use crate::Error;
 use fixed::Fixed;
 use pfabric::PFabric;
 use received::Received;
-use receiver::Delay;
+use receiver::{Delay, Receiver};
 use tcp::Tcp;
+use timestamps::Timestamps;
 
 /// How hosts send.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,11 +52,14 @@ impl Transport {
         Ok(())
     }
 
-    /// Return how receivers put acknowledgements off.
-    pub fn delay(&self) -> Delay {
+    /// Return what acknowledges a flow's packets.
+    pub fn receiver(&self) -> Receiver {
         match self {
-            Transport::Tcp(of) => Delay { packets: of.delayed_packets, time: of.delayed_time },
-            _ => Delay::NONE,
+            Transport::Tcp(of) => Receiver::new(
+                Delay { packets: of.delayed_packets, time: of.delayed_time },
+                Timestamps { tick: of.timestamp_tick },
+            ),
+            _ => Receiver::new(Delay::NONE, Timestamps::EXACT),
         }
     }
 
@@ -99,20 +104,23 @@ pub struct Answer {
     pub stamp: Time,
     /// Whether that was marked.
     pub marked: bool,
-    /// Whether that had arrived before (RFC 2883).
-    pub repeated: bool,
+    /// That packet, if it had arrived before (RFC 2883).
+    pub repeated: Option<u32>,
 }
 
 impl Answer {
     /// Return what an acknowledgement carries, as `outgoing::acknowledgement` writes it.
     pub fn of(packet: &Packet) -> Answer {
+        let mut blocks = packet.blocks;
+        let repeated = packet.marks.repeated.then(|| std::mem::take(&mut blocks[0]).first);
+        blocks.rotate_left(usize::from(packet.marks.repeated));
         Answer {
             missing: packet.number,
             beyond: packet.beyond,
-            blocks: packet.blocks,
+            blocks,
             stamp: packet.stamp,
             marked: packet.marks.echo,
-            repeated: packet.marks.repeated,
+            repeated,
         }
     }
 }

@@ -57,6 +57,7 @@ pub fn tcp(control: Control, initial_window: u32) -> tcp::Settings {
         least_timeout: 10 * MILLISECOND,
         largest_timeout: 60 * SECOND,
         kernel_timeouts: false,
+        timestamp_tick: 0,
         duplicates: 3,
         sack: true,
         rack: false,

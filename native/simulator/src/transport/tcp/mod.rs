@@ -107,6 +107,7 @@ impl Tcp {
             return self.overtaken(now, answer);
         };
         self.beyond = answer.beyond;
+        let missing = self.board.first();
         let delivered = self.board.delivered();
         self.board.begin_answer(now, answer.stamp, self.round_trip.least());
         if self.settings.sack {
@@ -119,7 +120,7 @@ impl Tcp {
             self.round_trip.measured(now.saturating_sub(answer.stamp));
             self.timeout_at = if self.board.is_empty() { NEVER } else { now + self.round_trip.timeout() };
         }
-        self.take_report(answer);
+        self.take_report(answer, missing);
         if let Some(sent_at) = self.board.arrived_at() {
             self.patience.delivered(now, sent_at);
         }
@@ -176,7 +177,7 @@ impl Tcp {
         }
         self.board.begin_answer(now, answer.stamp, self.round_trip.least());
         answer.blocks.iter().for_each(|block| self.board.sack(*block));
-        self.take_report(answer);
+        self.take_report(answer, self.board.first());
         self.held = self.settings.undo && self.take_late(answer, 0);
         if self.find_losses_by_answer(now) || self.leaves_lost() {
             self.enter_recovery_by_itself();

@@ -2,6 +2,7 @@
 
 use super::{Answer, State, Tcp};
 use crate::time::Time;
+use crate::transport::timestamps::Timestamps;
 
 impl Tcp {
     /// Return whether anything is lost that began no recovery: an undo for duplicates leaves it so, and a recovery may end with
@@ -10,12 +11,10 @@ impl Tcp {
         self.settings.sack && self.board.lost() > 0
     }
 
-    /// Take in if a duplicate is reported.
-    pub(super) fn take_report(&mut self, answer: &Answer) {
-        if !answer.repeated {
-            return;
-        }
-        self.undo.duplicate_reported();
+    /// Take in if a duplicate is reported; `missing`: the first packet that was not acknowledged before.
+    pub(super) fn take_report(&mut self, answer: &Answer, missing: u32) {
+        let Some(number) = answer.repeated else { return };
+        self.undo.duplicate_reported(number, missing);
         // Where nothing is reordered, it was sent again for another reason than RACK's haste (Linux: tcp_dsack_seen).
         if self.settings.undo && self.board.reordered() {
             self.patience.duplicate_reported();
@@ -33,7 +32,9 @@ impl Tcp {
     /// in flight, or each was reported as a duplicate. Return true if retransmissions in flight put it off: meanwhile nothing
     /// more is found lost or retransmitted, and what is new goes out. (Linux: tcp_try_undo_partial, tcp_try_undo_recovery, tcp_try_undo_dsack.)
     pub(super) fn take_late(&mut self, answer: &Answer, advanced: u32) -> bool {
-        let late = self.state != State::Open && advanced > 0 && self.undo.is_original(answer.stamp);
+        let late = self.state != State::Open
+            && advanced > 0
+            && self.undo.is_original(answer.stamp, self.timestamps());
         let recovering = self.state == State::Recovery;
         let complete = recovering && self.board.first() >= self.recover;
         if late && recovering && !complete {
@@ -59,6 +60,10 @@ impl Tcp {
         false
     }
 
+    fn timestamps(&self) -> Timestamps {
+        Timestamps { tick: self.settings.timestamp_tick }
+    }
+
     pub(super) fn enter_recovery(&mut self) {
         if self.state == State::Open && self.board.first() >= self.recover {
             self.state = State::Recovery;
@@ -74,7 +79,8 @@ impl Tcp {
 
     /// Remember the window before a reduction for losses; none within the round trip of a reduction for a mark (Linux: TCP_CA_CWR).
     pub(super) fn remember_window(&mut self) {
-        self.undo.remember(self.window.limits(), self.board.retransmitted(), self.board.settled());
+        let (first, retransmitted) = (self.board.first(), self.board.retransmitted());
+        self.undo.remember(self.window.limits(), first, retransmitted, self.board.settled());
         if !self.past_reduction() {
             self.undo.refuse();
         }

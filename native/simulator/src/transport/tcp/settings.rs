@@ -16,6 +16,9 @@ pub struct Settings {
     /// Whether the least time-out is one of what is added for variation, and the first missing packet's retransmission restarts
     /// the timer (Linux: tcp_rtt_estimator, tcp_xmit_retransmit_queue).
     pub kernel_timeouts: bool,
+    /// What timestamps count in: late data that is more than a tick older than the last in order is discarded (RFC 7323, PAWS), as
+    /// Linux does within a millisecond. 0: timestamps are exact, and nothing is discarded.
+    pub timestamp_tick: Time,
     /// Packets beyond one that is missing from which it counts as lost.
     pub duplicates: u32,
     /// Whether acknowledgements say what has arrived beyond what is missing.

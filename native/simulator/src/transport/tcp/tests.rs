@@ -16,6 +16,7 @@ pub(crate) fn settings(sack: bool, rack: bool) -> Settings {
         least_timeout: 200 * MILLISECOND,
         largest_timeout: 60 * SECOND,
         kernel_timeouts: false,
+        timestamp_tick: 0,
         duplicates: 3,
         sack,
         rack,
@@ -43,7 +44,7 @@ fn answer(missing: u32, block: Option<(u32, u32)>, stamp: Time) -> Answer {
         blocks[0] = Block { first, end };
     }
     let beyond = block.map_or(0, |(first, end)| end - first);
-    Answer { missing, beyond, blocks, stamp, marked: false, repeated: false }
+    Answer { missing, beyond, blocks, stamp, marked: false, repeated: None }
 }
 
 /// Return what is sent after each of seven packets behind a lost one.
@@ -141,9 +142,9 @@ fn a_reduction_for_a_packet_that_was_only_late_is_undone() {
         tcp.answered(now, &answer(12, None, 0));
         let left = sent(&mut tcp, now).len();
         assert_eq!(left, if undo { 12 } else { 5 }, "of a window of 10 that has grown by two, or 5");
-        tcp.answered(now + 1, &Answer { repeated: true, ..answer(12, None, 2 * MILLISECOND) });
+        tcp.answered(now + 1, &Answer { repeated: Some(0), ..answer(12, None, 2 * MILLISECOND) });
         tcp.board.see_reordering();
-        tcp.answered(now + 2, &Answer { repeated: true, ..answer(12, None, 2 * MILLISECOND) });
+        tcp.answered(now + 2, &Answer { repeated: Some(0), ..answer(12, None, 2 * MILLISECOND) });
         assert_eq!(tcp.patience.window(4), 1, "quarters of a round trip: it counts with what arrives next");
         tcp.answered(now + 3, &answer(13, None, now));
         assert_eq!(tcp.patience.window(4), if undo { 2 } else { 1 });
@@ -178,7 +179,7 @@ fn a_reduction_is_undone_when_each_retransmission_was_reported_as_a_duplicate() 
     // What was sent again fills the gap, and then comes what was sent at first.
     tcp.answered(3 * MILLISECOND, &answer(12, None, 2 * MILLISECOND));
     assert_eq!(tcp.window.packets(), 5);
-    tcp.answered(4 * MILLISECOND, &Answer { repeated: true, ..answer(12, None, 2 * MILLISECOND) });
+    tcp.answered(4 * MILLISECOND, &Answer { repeated: Some(0), ..answer(12, None, 2 * MILLISECOND) });
     assert_eq!((tcp.window.packets(), tcp.undo.take()), (10, None));
 }
 
@@ -213,7 +214,7 @@ fn a_reduction_for_a_mark_ends_what_could_be_undone_before() {
         assert!(after_a_loss(&mut tcp).contains(&vec![0]));
         tcp.answered(3 * MILLISECOND, &Answer { marked, ..answer(12, None, 2 * MILLISECOND) });
         let window = tcp.window.packets();
-        tcp.answered(4 * MILLISECOND, &Answer { repeated: true, ..answer(12, None, 2 * MILLISECOND) });
+        tcp.answered(4 * MILLISECOND, &Answer { repeated: Some(0), ..answer(12, None, 2 * MILLISECOND) });
         assert_eq!(tcp.window.packets(), if marked { window } else { 10 });
     }
 }
@@ -279,5 +280,33 @@ fn a_window_that_counts_what_is_delivered_grows_by_it_where_the_network_reorders
         assert_eq!(after(4, Some((5, 9))), grown[0], "nothing known to come late");
         assert_eq!(after(9, None), grown[1], "all but 4 had been said to have arrived");
         assert_eq!(after(9, Some((10, 15))), grown[2]);
+    }
+}
+
+#[test]
+fn a_duplicate_of_an_earlier_recovery_undoes_no_later_reduction() {
+    let of = Settings { undo: true, ..settings(true, false) };
+    for (number, undone) in [(0, false), (12, true), (13, false)] {
+        let mut tcp = Tcp::new(of, 1000);
+        assert!(after_a_loss(&mut tcp).contains(&vec![0]));
+        tcp.answered(3 * MILLISECOND, &answer(12, None, 2 * MILLISECOND));
+        sent(&mut tcp, 3 * MILLISECOND);
+        // 12 is lost, too.
+        tcp.answered(4 * MILLISECOND, &answer(12, Some((13, 17)), 3 * MILLISECOND));
+        assert!(sent(&mut tcp, 4 * MILLISECOND).contains(&12));
+        let reduced = tcp.window.packets();
+        tcp.answered(5 * MILLISECOND, &answer(13, Some((14, 17)), 4 * MILLISECOND));
+        tcp.answered(6 * MILLISECOND, &Answer { repeated: Some(number), ..answer(13, None, 0) });
+        assert_eq!(tcp.window.packets() > reduced, undone, "a duplicate of {number}");
+    }
+}
+
+#[test]
+fn an_original_sent_within_a_tick_of_a_retransmission_is_not_known_by_its_timestamp() {
+    for (timestamp_tick, left) in [(0, 12), (MILLISECOND, 12), (2 * MILLISECOND, 5)] {
+        let mut tcp = Tcp::new(Settings { undo: true, timestamp_tick, ..settings(true, false) }, 1000);
+        assert!(after_a_loss(&mut tcp).contains(&vec![0]));
+        tcp.answered(3 * MILLISECOND, &answer(12, None, 0));
+        assert_eq!(sent(&mut tcp, 3 * MILLISECOND).len(), left, "ticks of {timestamp_tick} ps");
     }
 }

@@ -4,6 +4,7 @@
 
 use super::control::Limits;
 use crate::time::{Time, NEVER};
+use crate::transport::timestamps::Timestamps;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Undo {
@@ -13,23 +14,26 @@ pub struct Undo {
     again_at: Time,
     /// Retransmissions for which no duplicate was reported; None: nothing was retransmitted.
     unreported: Option<u32>,
+    /// The first packet that was not acknowledged at the reduction: duplicates of earlier ones are of earlier recoveries.
+    first: u32,
 }
 
 impl Default for Undo {
     fn default() -> Undo {
-        Undo { before: None, again_at: NEVER, unreported: None }
+        Undo { before: None, again_at: NEVER, unreported: None, first: 0 }
     }
 }
 
 impl Undo {
-    /// Remember the window that is about to be reduced, and that so many retransmissions are in flight; `settled`: none is, nor
-    /// was the first missing packet ever retransmitted, so what fills a gap from here on is no earlier retransmission.
-    /// (Linux: tcp_init_undo, tcp_any_retrans_done.)
-    pub fn remember(&mut self, window: Limits, retransmitted: u32, settled: bool) {
+    /// Remember the window that is about to be reduced, and that so many retransmissions are in flight of the packets from
+    /// `first` on; `settled`: none is, nor was the first missing packet ever retransmitted, so what fills a gap from here
+    /// on is no earlier retransmission. (Linux: tcp_init_undo, tcp_any_retrans_done.)
+    pub fn remember(&mut self, window: Limits, first: u32, retransmitted: u32, settled: bool) {
         *self = Undo {
             before: Some(window),
             again_at: if settled { NEVER } else { self.again_at },
             unreported: (retransmitted > 0).then_some(retransmitted),
+            first,
         };
     }
 
@@ -44,7 +48,12 @@ impl Undo {
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
     }
 
-    pub fn duplicate_reported(&mut self) {
+    /// Take that `number` arrived twice, which tells of the last recovery if it was not acknowledged before, but is now; `missing`:
+    /// the first that was not acknowledged before the report. (Linux: tcp_check_dsack.)
+    pub fn duplicate_reported(&mut self, number: u32, missing: u32) {
+        if number < self.first || number >= missing {
+            return;
+        }
         self.unreported = self.unreported.map(|number| number.saturating_sub(1));
     }
 
@@ -54,8 +63,8 @@ impl Undo {
     }
 
     /// Return whether what was sent at `stamp` is an original that arrived after its retransmission was sent.
-    pub fn is_original(&self, stamp: Time) -> bool {
-        self.again_at != NEVER && stamp < self.again_at
+    pub fn is_original(&self, stamp: Time, timestamps: Timestamps) -> bool {
+        self.again_at != NEVER && timestamps.before(stamp, self.again_at)
     }
 
     /// Return the window before the reduction, once; None: there is nothing to undo.

@@ -71,9 +71,10 @@ fn what_an_undo_for_duplicates_leaves_lost_begins_a_recovery_at_once() {
     assert_eq!(sent(&mut tcp, 0).len(), 10);
     tcp.answered(10 * MS, &answer(0, Some((5, 9)), 0));
     assert_eq!(sent(&mut tcp, 10 * MS), [0, 1, 2, 3], "of a window of 5, one is in flight; 4 waits");
-    for _ in 0..4 {
+    tcp.answered(20 * MS, &answer(4, Some((5, 9)), 10 * MS));
+    for number in 0..4 {
         assert_eq!((tcp.state, tcp.window.packets()), (State::Recovery, 5));
-        tcp.answered(20 * MS, &Answer { repeated: true, ..answer(4, Some((5, 9)), 10 * MS) });
+        tcp.answered(20 * MS, &Answer { repeated: Some(number), ..answer(4, Some((5, 9)), 10 * MS) });
     }
     // Of a window of 10 that was restored, half is left once more.
     assert_eq!((tcp.state, tcp.window.packets(), tcp.recover), (State::Recovery, 5, tcp.board.end()));
@@ -118,7 +119,7 @@ fn an_answer_that_was_overtaken_reports_duplicates() {
     assert!(after_a_loss(&mut tcp).contains(&vec![0]));
     tcp.answered(3 * MS, &answer(12, None, 2 * MS));
     assert_eq!(tcp.window.packets(), 5);
-    tcp.answered(4 * MS, &Answer { repeated: true, ..answer(9, None, 2 * MS) });
+    tcp.answered(4 * MS, &Answer { repeated: Some(0), ..answer(9, None, 2 * MS) });
     assert_eq!(tcp.window.packets(), 10);
 }
 
@@ -141,7 +142,7 @@ fn rack_looks_for_losses_when_something_arrives_or_its_timer_is_due() {
     tcp.answered(40 * MS, &answer(1, None, 0));
     tcp.answered(40 * MS, &answer(1, Some((2, 5)), 0));
     assert_eq!(tcp.deadline(), 50 * MS);
-    tcp.answered(51 * MS, &Answer { repeated: true, ..answer(1, Some((2, 5)), 0) });
+    tcp.answered(51 * MS, &Answer { repeated: Some(0), ..answer(1, Some((2, 5)), 0) });
     assert!(tcp.state == State::Open && !sent(&mut tcp, 51 * MS).contains(&1));
     tcp.expired(52 * MS);
     assert!(tcp.state == State::Recovery && sent(&mut tcp, 52 * MS).contains(&1));

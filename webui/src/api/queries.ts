@@ -14,12 +14,15 @@ import type {
 } from "./schema";
 import { RUN, useSource } from "./source";
 
-/** What the controller refused will be refused again; what it did not answer may be answered soon. */
+/**
+ * Return true if a request that failed with *error* is worth sending again: the controller may answer soon where it did
+ * not answer, but repeats a refusal.
+ */
 export function worthRetrying(failures: number, error: Error): boolean {
   return failures < 3 && (!(error instanceof RefusedError) || error.status === 0 || error.status >= 500);
 }
 
-/** Whether this controller has *path* (`/specs`): its own description says so. undefined: not known yet. */
+/** Return true if the description of this controller's API has *path* (`/specs`); undefined while it is not known. */
 export function useHas(path: string): boolean | undefined {
   const document = useQuery({
     queryKey: ["openapi"],
@@ -32,7 +35,10 @@ export function useHas(path: string): boolean | undefined {
 /** A run's scheme is in the header, where the page has no stream of the run's events. */
 const RUN_SCHEME_MS = 3_000;
 
-/** What the watched controller answers; events of its stream say when to ask again. *everyMs*: of a run, so often, too. */
+/**
+ * Return the answer of the watched controller; events of its stream trigger the next request. *everyMs*: where a run is
+ * watched, the period of requests as well.
+ */
 function useWatched<T>(name: string, everyMs?: number) {
   const source = useSource();
   return useQuery({
@@ -54,7 +60,7 @@ export const useModes = () => useWatched<ModesView>("modes");
 export const useScheme = () => useWatched<SchemeView>("scheme", RUN_SCHEME_MS);
 export const useFaults = () => useWatched<FaultsView>("faults");
 
-/** The run that the queue is at, where this controller has a queue. */
+/** Return the run that the queue executes now, where this controller has a queue. */
 export function useRun(): RunView {
   const run = useQuery({
     queryKey: ["run"],
@@ -73,7 +79,10 @@ export const useSchemes = () =>
     staleTime: 300_000,
   });
 
-/** One flow in detail: asked twice a second while it lives, then now and then. The one before stays until it is there. */
+/**
+ * Return a flow in detail, asked twice a second while it lives, then at longer intervals. The flow before it stays
+ * until it has arrived.
+ */
 export function useFlowDetail(id: number) {
   const source = useSource();
   return useQuery({

@@ -16,7 +16,7 @@ interface Choice {
 
 const Context = createContext<Choice>({ name: "light", scale: 1, choose: () => undefined });
 export const useAppearance = (): Choice => useContext(Context);
-/** By how much letters and lines of drawings are enlarged. */
+/** Return the factor by which text and lines of drawings are enlarged. */
 export const useScale = (): number => useContext(Context).scale;
 
 const theme = createTheme({

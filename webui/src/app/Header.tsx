@@ -85,7 +85,7 @@ export function Header({ place, help }: Props) {
   );
 }
 
-/** The scheme of the run that is followed, else the one in force, or why the fabric is not ready. */
+/** Show the scheme of the followed run, else the scheme in force, or why the fabric is not ready. */
 function FabricState() {
   const health = useHealth().data;
   const queue = useHas("/specs") === true;
@@ -127,7 +127,7 @@ function FabricState() {
   );
 }
 
-/** The experiment whose run is followed, and the scheme in force on its fabric. */
+/** Show the experiment whose run is followed, and the scheme in force on its fabric. */
 function RunState({ experiment }: { experiment: number }) {
   const scheme = useScheme().data?.scheme;
   return (
@@ -150,7 +150,7 @@ function RunState({ experiment }: { experiment: number }) {
   );
 }
 
-/** Whether what is shown is of now; for how long not, if not. */
+/** Show whether the data are current and, if not, for how long they have not been. */
 function ConnectionState() {
   const connection = useLive("connection", (store) => store.connection);
   const store = useStore();

@@ -1,7 +1,7 @@
 import { Anchor, Kbd, Modal, Table, Text } from "@mantine/core";
 import { VIEWS } from "./views";
 
-/** Keys, and what each view is for. */
+/** Show the keys, and what each view is for. */
 export function Help({ opened, close }: { opened: boolean; close: () => void }) {
   const rows = [
     ...VIEWS.flatMap((view) => [

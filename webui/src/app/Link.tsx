@@ -1,7 +1,7 @@
 import type { AnchorHTMLAttributes, MouseEvent } from "react";
 import { navigate } from "./location";
 
-/** A link within the page: a plain click loads nothing. */
+/** Draw a link within the page: a plain click loads nothing. */
 export function Link({ href, onClick, ...rest }: AnchorHTMLAttributes<HTMLAnchorElement> & { href: string }) {
   function clicked(event: MouseEvent<HTMLAnchorElement>): void {
     onClick?.(event);

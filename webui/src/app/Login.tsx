@@ -15,7 +15,7 @@ async function logOut(): Promise<void> {
   location.assign("/");
 }
 
-/** Asks for a token where the controller wants one, then watches it and shows the page. */
+/** Ask for a token where the controller requires one, then watch the controller and show the page. */
 export function Login() {
   const store = useStore();
   const queries = useQueryClient();

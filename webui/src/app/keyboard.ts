@@ -2,7 +2,7 @@
 
 import { useEffect } from "react";
 
-/** Whether a key pressed on *target* is text for it. */
+/** Return true if a key pressed on *target* is text for it. */
 function typesInto(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (
@@ -19,7 +19,7 @@ function typesInto(target: EventTarget | null): boolean {
 /** Controls that arrow keys operate: choices of a group, sliders. */
 const BY_ARROWS = "input[type=radio], [role=radio], [role=slider]";
 
-/** Whether *key* is for the control *target* itself: text, or an arrow that changes its value. */
+/** Return true if *key* is for the control *target* itself: text, or an arrow that changes its value. */
 export function isFor(target: EventTarget | null, key: string): boolean {
   if (typesInto(target)) return true;
   return key.startsWith("Arrow") && target instanceof HTMLElement && target.closest(BY_ARROWS) !== null;

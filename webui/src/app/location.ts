@@ -25,13 +25,13 @@ export function navigate(to: string, replace = false): void {
   window.dispatchEvent(new Event(CHANGED));
 }
 
-/** Parts of the path: `/flows/17` gives `["flows", "17"]`. */
+/** Return the parts of the path: `/flows/17` gives `["flows", "17"]`. */
 export function usePath(): string[] {
   const path = useSyncExternalStore(subscribe, pathNow, pathNow);
   return useMemo(() => path.split("/").filter(Boolean).map(decodeURIComponent), [path]);
 }
 
-/** *search* with *changes*: null or "" removes. */
+/** Return *search* with *changes* applied: null or "" removes a field. */
 export function withChanges(search: string, changes: Record<string, string | null>): string {
   const parameters = new URLSearchParams(search);
   for (const [name, value] of Object.entries(changes)) {
@@ -42,7 +42,7 @@ export function withChanges(search: string, changes: Record<string, string | nul
   return text && `?${text}`;
 }
 
-/** The search part of the address, and how to change it in place. */
+/** Return the search part of the address, and a function that changes it in place. */
 export function useSearch(): [URLSearchParams, (changes: Record<string, string | null>) => void] {
   const search = useSyncExternalStore(subscribe, searchNow, searchNow);
   const parameters = useMemo(() => new URLSearchParams(search), [search]);

@@ -15,7 +15,7 @@ const MOVED: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Where a view of an earlier version is now; null: the address is of this one. */
+/** Return where a view of an earlier version is now; null: the address is of this version. */
 export function movedTo(path: string, search: string): string | null {
   const [first = "", ...rest] = path.split("/").filter(Boolean);
   const target = MOVED.get(first);

@@ -128,7 +128,10 @@ export const VIEWS: readonly View[] = [
   },
 ];
 
-/** The view and section that parts of an address name; what follows the view may be the view's own (`/compare/5`). */
+/**
+ * Return the view and section that parts of an address name; what follows the view may be the view's own
+ * (`/compare/5`).
+ */
 export function viewOf(parts: readonly string[]): { view: View; section: Section } | null {
   const view = parts.length === 0 ? VIEWS[0] : VIEWS.find((candidate) => candidate.path === parts[0]);
   if (!view) return null;

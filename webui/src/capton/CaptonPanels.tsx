@@ -19,7 +19,7 @@ import { type Row, withView } from "./grantRows";
 
 const EVERY_S = 1;
 
-/** The central scheduler of the fabric that is watched: who may send, at what rate, and what that leaves of the links. */
+/** Show the central scheduler of the watched fabric: who may send, at what rate, and what that leaves of the links. */
 export function CaptonPanels() {
   return (
     <WatchSource>

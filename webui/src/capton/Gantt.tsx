@@ -7,7 +7,7 @@ import { KEPT_S, type Row, type Span } from "./grantRows";
 
 const ROW = 22;
 
-/** A bar a flow over the last half minute: filled while it may send, a line while it waits. */
+/** Draw a bar a flow over the last half minute: filled while it may send, a line while it waits. */
 export function Gantt({ rows, now }: { rows: readonly Row[]; now: number }) {
   const options = useCallback(
     (scale: number): Plot.PlotOptions => {

@@ -19,7 +19,7 @@ export interface Row {
   spans: Span[];
 }
 
-/** *rows* with what *view* has at *now* (s); what ended long ago is left out. Returns new rows. */
+/** Return *rows* with what *view* has at *now* (s), as new rows without those that ended long ago. */
 export function withView(rows: readonly Row[], view: CaptonView, now: number, everyS: number): Row[] {
   const known = new Map(rows.map((row) => [row.key, row]));
   for (const flow of view.flows) {

@@ -32,7 +32,7 @@ const DASH = [8, 5];
 /** Pixels of a letter, or a little more. */
 const LETTER = 8;
 
-/** Empirical distributions over a logarithmic axis, a curve each. */
+/** Draw empirical distributions over a logarithmic axis, a curve each. */
 export function Distribution({ title, curves, of, format, height = 270 }: Props) {
   const heading = useId();
   const data = useMemo(
@@ -128,7 +128,9 @@ export function Distribution({ title, curves, of, format, height = 270 }: Props)
   );
 }
 
-/** The last index up to the pointer's at which a series has a value: curves have points at places of their own. */
+/**
+ * Return the last index up to the pointer's at which a series has a value: curves have points at places of their own.
+ */
 function nearestValue(chart: uPlot, series: number, index: number): number {
   const values = chart.data[series];
   let known = index;
@@ -136,7 +138,10 @@ function nearestValue(chart: uPlot, series: number, index: number): number {
   return series === 0 ? index : known;
 }
 
-/** The values that a series has now, which may be newer than the curve that the chart was made for, and their shares. */
+/**
+ * Return the values that a series has now, which may be newer than the curve that the chart was made for, and their
+ * shares.
+ */
 function placesOf(chart: uPlot, series: number): (readonly [number, number])[] {
   const values = chart.data[series];
   return Array.from(chart.data[0]).flatMap((x, index) => {
@@ -145,7 +150,7 @@ function placesOf(chart: uPlot, series: number): (readonly [number, number])[] {
   });
 }
 
-/** Beneath a curve, a wider one of another colour: the darkest schemes would be lost on a dark page. */
+/** Draw a wider line of another colour beneath a curve: the darkest schemes would be invisible on a dark page. */
 function drawEdge(chart: uPlot, series: number, edge: string, scale: number, dash: readonly number[]): void {
   const { ctx, bbox } = chart;
   ctx.save();

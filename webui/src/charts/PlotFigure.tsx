@@ -11,7 +11,7 @@ interface Props {
   options: (scale: number, width: number) => Plot.PlotOptions;
 }
 
-/** A chart of Observable Plot, as wide as its place; values are shown under the pointer. */
+/** Draw a chart of Observable Plot, as wide as its place; values are shown under the pointer. */
 export function PlotFigure({ label, options }: Props) {
   const [place, width] = useWidth<HTMLDivElement>(0);
   const scale = useScale();

@@ -24,7 +24,7 @@ interface Props {
 const LETTER = 7.6;
 const DASHES: readonly number[][] = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
 
-/** Values over the last seconds, a line a series. */
+/** Draw values over the last seconds, a line a series. */
 export function TimeChart({ title, series, from, to, atLeast, format, height = 130 }: Props) {
   const heading = useId();
   const data = useMemo(

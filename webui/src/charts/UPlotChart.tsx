@@ -43,7 +43,7 @@ function look(scale: number): Look {
   };
 }
 
-/** uPlot, as wide as its place; what lies under the pointer is in its legend. */
+/** Draw a chart of uPlot, as wide as its place; its legend shows the values under the pointer. */
 export function UPlotChart({ data, options, structure, height }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);

@@ -1,7 +1,10 @@
 const FEW = [1, 2, 5];
 const ALL = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
-/** Where a logarithmic axis from *low* to *high* may have labels: at 1, 2 and 5 of each decade, or at all digits of a short one. */
+/**
+ * Return the labelled values of a logarithmic axis from *low* to *high*: 1, 2 and 5 of each decade, or all digits of a
+ * short one.
+ */
 export function roundValues(low: number, high: number): number[] {
   const of = (digits: readonly number[]): number[] => {
     const values: number[] = [];
@@ -14,7 +17,8 @@ export function roundValues(low: number, high: number): number[] {
 }
 
 /**
- * Those of *places* whose labels fit beside each other, null for the others. *at*: pixels of a place; *width*: of its label.
+ * Return *places* with null for those whose labels do not fit beside the others. *at*: pixels of a place; *width*: of
+ * its label.
  */
 export function fitting(
   places: readonly number[],
@@ -31,5 +35,5 @@ export function fitting(
   });
 }
 
-/** `100 ms` for `100.0 ms`. */
+/** Return *text* without trailing zeros: `100 ms` for `100.0 ms`. */
 export const short = (text: string): string => text.replace(/\.0+ /, " ");

@@ -2,7 +2,7 @@ import { NumberInput } from "@mantine/core";
 
 type Rate = number | string;
 
-/** The rate that a link is to be slowed to; a string while it is being typed. */
+/** Edit the rate to which a link is slowed; a string while it is being typed. */
 export function RateInput({ value, onChange }: { value: Rate; onChange: (rate: Rate) => void }) {
   return (
     <NumberInput

@@ -82,7 +82,10 @@ export function SchemeControls({ may }: { may: boolean }) {
   );
 }
 
-/** That what was *applied* here is in force, while it is: others may have switched since. *now*: as asked last. */
+/**
+ * Return the confirmation that what was *applied* here is in force, while it is: another client may have switched
+ * since. *now*: the scheme by the newest answer.
+ */
 export function inForce(
   applied: Pick<AppliedScheme, "base" | "version" | "applied_ms"> | undefined,
   now: Pick<SchemeView, "version">,
@@ -92,7 +95,7 @@ export function inForce(
   return `${applied.base} is in force: all switches and agents confirmed within ${within}.`;
 }
 
-/** Who has not confirmed, where the controller says so. */
+/** Show which agents have not confirmed, where the controller names them. */
 function Late({ error }: { error: Error }) {
   const late = error instanceof RefusedError ? error.problem["unconfirmed"] : null;
   return (

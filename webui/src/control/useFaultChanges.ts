@@ -24,7 +24,7 @@ export function useFaultChanges() {
   return { begin, end, error: newestError(begin, end) };
 }
 
-/** The error of the one that was asked last: what went wrong before is over. */
+/** Return the error of the newest request, or null: a later success supersedes earlier errors. */
 export function newestError(...changes: { submittedAt: number; error: Error | null }[]): Error | null {
   return changes.reduce((one, other) => (other.submittedAt > one.submittedAt ? other : one)).error;
 }

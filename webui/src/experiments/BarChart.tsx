@@ -9,7 +9,7 @@ const ROW = 30;
 const VALUE = 110;
 const LETTER = 8;
 
-/** A bar a scheme with its 95 % interval; hollow where the processor limited the run. */
+/** Draw a bar a scheme with its 95 % interval; hollow where the processor limited the run. */
 export function BarChart({ measure }: { measure: Measure }) {
   const options = useCallback(
     (scale: number): Plot.PlotOptions => {

@@ -11,7 +11,7 @@ const SIGNS: Readonly<Record<Finding["verdict"], string>> = {
   "no figure": "– no figure here",
 };
 
-/** What papers claim, beside what was measured. */
+/** Show what papers claim beside what was measured. */
 export function Claims({ claims }: { claims: readonly Claim[] }) {
   if (claims.length === 0) return null;
   return (
@@ -33,7 +33,7 @@ export function Claims({ claims }: { claims: readonly Claim[] }) {
   );
 }
 
-/** Whether a claim was seen, with the ratio that says so; of a scheme *alone*: its share. */
+/** Show whether a claim was confirmed, with the ratio that decides it; of a scheme *alone*: its share. */
 export function Verdict({ finding, alone = false }: { finding: Finding; alone?: boolean }) {
   return (
     <Text>

@@ -17,7 +17,7 @@ import { useExperiment, useFlowRecords } from "./queries";
 import { shortFlowTimes } from "./times";
 import type { Experiment, ResultDocument } from "./types";
 
-/** Shares may be small. */
+/** Return *value* with up to three digits, as shares may be small. */
 const three = (value: number): string =>
   value !== 0 && Math.abs(value) < 0.1 ? value.toPrecision(2) : digits(value);
 
@@ -29,7 +29,7 @@ function words(estimate: EstimateView): string {
   return `${three(estimate.mean)}${interval}`;
 }
 
-/** Two experiments side by side: what both have measured for the schemes that both have. */
+/** Show two experiments side by side: what both have measured for the schemes that both have. */
 export function Comparison({ a, b }: { a: Experiment; b: number }) {
   const comparison = useQuery({
     queryKey: ["experiments", a.id, "compare", b],
@@ -103,7 +103,7 @@ const side = ({ id, summary }: Experiment) => ({
   schemes: ((summary ?? {}) as ResultDocument).schemes ?? {},
 });
 
-/** Completion times of short flows in both, of the schemes that both have. */
+/** Draw completion times of short flows in both, of the schemes that both have. */
 function BothDistributions({
   a,
   b,

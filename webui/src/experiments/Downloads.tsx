@@ -11,7 +11,7 @@ import styles from "./experiments.module.css";
 import { sweepParts } from "./sweep";
 import { type Experiment, OVER, type SweepDocument } from "./types";
 
-/** Figures as the reports have them, and files to take along. */
+/** Show figures as the reports have them, and files to download. */
 export function Downloads({ experiment }: { experiment: Experiment }) {
   const here = `/experiments/${experiment.id}`;
   const parts = sweepParts((experiment.summary ?? {}) as SweepDocument).length;
@@ -61,7 +61,7 @@ export function Downloads({ experiment }: { experiment: Experiment }) {
   );
 }
 
-/** One figure; where it cannot be drawn from what was kept, that is said in its place. */
+/** Show a figure, or in its place why it cannot be drawn from what was recorded. */
 function MadeFigure({ figure, here }: { figure: FigureView; here: string }) {
   const [state, setState] = useState<"asked" | "there" | "missing">("asked");
   const words = figure.caption ?? figure.name;

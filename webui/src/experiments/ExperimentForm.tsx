@@ -23,7 +23,7 @@ const KINDS: Record<Kind, string> = {
   simulation: "in simulation, packet by packet",
 };
 
-/** A preset, changed as wanted, or a spec of one's own; the controller checks it at every change. */
+/** Edit a preset, changed as wanted, or a spec of the user's own; the controller checks it at every change. */
 export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) {
   const [search] = useSearch();
   const wanted = search.get("preset") ?? "small";

@@ -25,7 +25,7 @@ import { SweepCharts } from "./SweepCharts";
 import { SweepPoints } from "./SweepPoints";
 import { type Experiment, OVER, type SweepDocument } from "./types";
 
-/** One experiment: how far it is, what it found, what another found beside it. */
+/** Show an experiment: its progress, its results, and those of another experiment beside them. */
 export function ExperimentView({ id }: { id: number }) {
   const query = useExperiment(id);
   return (
@@ -78,7 +78,7 @@ function Whole({ experiment }: { experiment: Experiment }) {
   );
 }
 
-/** The fabric of the run that is going on, while it is one of this experiment's. */
+/** Show the fabric of the run in progress, while it belongs to this experiment. */
 function LiveRun({ experiment }: { experiment: number }) {
   const run = useRun();
   if (run.experiment !== experiment && run.parent !== experiment) return null;
@@ -89,7 +89,7 @@ function LiveRun({ experiment }: { experiment: number }) {
   );
 }
 
-/** For how long it has run, once it is over; what it waited in the queue is not of it. */
+/** Return how long a finished experiment ran, without its time in the queue; an empty text before. */
 function ran({ started_at, created_at, finished_at }: Experiment): string {
   return finished_at === null ? "" : `, ran ${duration(finished_at - (started_at ?? created_at))}`;
 }
@@ -138,7 +138,7 @@ function Actions({ experiment, over }: { experiment: Experiment; over: boolean }
   );
 }
 
-/** Another experiment beside this one; which is in the address. */
+/** Choose another experiment to compare with this one; the address holds the choice. */
 function CompareWith({ experiment }: { experiment: Experiment }) {
   const [search, change] = useSearch();
   const others = (useExperiments().data?.pages ?? [])
@@ -158,7 +158,7 @@ function CompareWith({ experiment }: { experiment: Experiment }) {
   );
 }
 
-/** The address shows the same to all who may read here. */
+/** Copy the address, which shows the same to all who may read here. */
 function CopyAddress() {
   const [copied, setCopied] = useState<"no" | "yes" | "refused">("no");
   const copy = (): void => {

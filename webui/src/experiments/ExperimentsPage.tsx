@@ -5,7 +5,7 @@ import { ExperimentList } from "./ExperimentList";
 import { ExperimentView } from "./ExperimentView";
 import { NewExperiment } from "./NewExperiment";
 
-/** `/compare`: all of them, and a form for a new one; `/compare/5`: one. */
+/** Show all experiments and a form for a new one (`/compare`), or a single experiment (`/compare/5`). */
 export function ExperimentsPage() {
   const [, part] = usePath();
   if (part === undefined) {

@@ -11,7 +11,7 @@ interface Props {
   wrong: (field: string) => boolean;
 }
 
-/** Single fields of the preset, changed. */
+/** Edit single fields of the preset. */
 export function FieldChanges({ changes, edit, fields, wrong }: Props) {
   const put = (index: number, more: Partial<FieldChange>): void =>
     edit(changes.map((change, place) => (place === index ? { ...change, ...more } : change)));

@@ -17,7 +17,7 @@ interface Props {
   remark?: string;
 }
 
-/** A field of the spec, by its name, and what it is set to. */
+/** Edit a field of the spec: its name, and its value. */
 export function FieldRow(props: Props) {
   return (
     <>

@@ -7,8 +7,10 @@ import { MsField } from "../replay/MsField";
 import { notRecorded, recordedRuns } from "./recordedRuns";
 import type { Experiment, ResultDocument } from "./types";
 
-/** Links to the packets of an experiment's runs, a scheme each: of simulated ones in the window that is chosen, of those on switches in
- *  the window that was recorded. */
+/**
+ * Link to the packets of an experiment's runs, a scheme each: of simulated runs in the window that is chosen, of runs
+ * on switches in the window that was recorded.
+ */
 export function PlayAgain({ experiment }: { experiment: Experiment }) {
   return experiment.simulated ? (
     <Simulated experiment={experiment} />
@@ -63,7 +65,7 @@ function OnSwitches({ experiment }: { experiment: Experiment }) {
   );
 }
 
-/** *links*: label, address, and what is said behind it. */
+/** List *links*: label, address, and the note behind it. */
 function Runs({
   words,
   links,

@@ -4,7 +4,7 @@ import { useProgress } from "./queries";
 import { roughly } from "./roughly";
 import type { Experiment } from "./types";
 
-/** How far an experiment is; runs are counted, so it never goes back. */
+/** Show an experiment's progress; runs are counted, so it never decreases. */
 export function ProgressBar({ experiment }: { experiment: Experiment }) {
   const asked = useProgress(experiment.id, true);
   const progress = asked.data ?? experiment.progress ?? null;

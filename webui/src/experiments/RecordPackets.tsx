@@ -3,7 +3,7 @@ import { LENGTH_MS, MOST_MS } from "../replay/address";
 import { MsField } from "../replay/MsField";
 import type { RecordDraft } from "./submission";
 
-/** Whether packets of the runs on switches are recorded, and which window; null: they are not. */
+/** Edit whether packets of the runs on switches are recorded, and in which window; null: they are not. */
 export function RecordPackets({
   record,
   edit,

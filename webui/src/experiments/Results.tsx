@@ -15,7 +15,7 @@ import { useFlowRecords } from "./queries";
 import { shortFlowTimes } from "./times";
 import { type Experiment, OVER, type ResultDocument } from "./types";
 
-/** What an experiment found: bars with intervals, distributions, claims, and files to take along. */
+/** Show the results of an experiment: bars with intervals, distributions, claims, and files to download. */
 export function Results({ experiment }: { experiment: Experiment }) {
   const document = (experiment.summary ?? {}) as ResultDocument;
   const records = useFlowRecords(experiment.id, experiment.runs?.length ?? 0);

@@ -9,7 +9,7 @@ interface Props {
   choose: (schemes: string[]) => void;
 }
 
-/** Which schemes are compared: the preset's, and any other that the controller has. */
+/** Choose which schemes are compared: the preset's, and any other that the controller has. */
 export function SchemeChoice({ usual, chosen, choose }: Props) {
   const all = useSchemes().data?.schemes ?? [];
   const shown = [...usual, ...chosen.filter((name) => !usual.includes(name))];

@@ -10,7 +10,7 @@ interface Props {
   problems: readonly WrongView[];
 }
 
-/** A whole spec as YAML, numbered; a line with a problem is marked, and the problem leads to it. */
+/** Edit a whole spec as YAML, numbered; a line with a problem is marked, and the problem links to it. */
 export function SpecText({ text, edit, problems }: Props) {
   const field = useRef<HTMLTextAreaElement>(null);
   const numbers = useRef<HTMLPreElement>(null);

@@ -11,7 +11,7 @@ const SIGNS: Readonly<Record<State, string>> = {
   interrupted: "⚠",
 };
 
-/** A state as a sign and a word. */
+/** Draw a state as a sign and a word. */
 export function StateMark({ state }: { state: State }) {
   return (
     <span className={styles["state"]} data-state={state}>

@@ -10,7 +10,7 @@ interface Props {
   fields: readonly string[];
 }
 
-/** Fields that take several values: every combination is a point of its own, and all points are one sweep. */
+/** Edit the fields that take several values: every combination is a point, and all points are a single sweep. */
 export function SweepAxes({ axes, edit, fields }: Props) {
   const put = (index: number, more: Partial<Axis>): void =>
     edit(axes.map((axis, place) => (place === index ? { ...axis, ...more } : axis)));

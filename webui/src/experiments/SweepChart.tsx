@@ -12,7 +12,10 @@ const HEIGHT = 260;
 const LETTER = 8;
 const MARGIN = 20;
 
-/** A measure over a sweep's axis: a line a scheme, its 95 % interval as a band; hollow where the processor limited it. */
+/**
+ * Draw a measure over a sweep's axis: a line a scheme, its 95 % interval as a band; hollow where the processor limited
+ * it.
+ */
 export function SweepChart({ chart }: { chart: SweepChartData }) {
   const options = useCallback((scale: number, width: number) => plotOptions(chart, scale, width), [chart]);
   const { name, less, axis, lines, format } = chart;
@@ -102,7 +105,7 @@ function plotOptions(chart: SweepChartData, scale: number, width: number): Plot.
   };
 }
 
-/** Those of an axis' values whose labels fit beside each other, on *width* pixels. */
+/** Return those of an axis' values whose labels fit beside each other, on *width* pixels. */
 function fittingTicks(ticks: readonly number[], width: number, letter: number): number[] {
   const sorted = [...ticks].sort((left, right) => left - right);
   const [low, high] = [sorted[0] ?? 0, sorted.at(-1) ?? 0];
@@ -115,7 +118,7 @@ function fittingTicks(ticks: readonly number[], width: number, letter: number): 
   return fits.filter((tick) => tick !== null);
 }
 
-/** Schemes' own markers, in place of Plot's symbols. */
+/** Draw schemes' own markers, in place of Plot's symbols. */
 function markers(
   rows: readonly { scheme: string; limited: boolean }[],
   scale: number,

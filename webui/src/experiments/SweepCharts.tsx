@@ -7,7 +7,7 @@ import { Quiet } from "../parts/Quiet";
 import type { SweepPart } from "./sweep";
 import { SweepChart } from "./SweepChart";
 
-/** What a sweep found, drawn: a chart for each measure, again for each combination of the other axes' values. */
+/** Draw the results of a sweep: a chart for each measure, again for each combination of the other axes' values. */
 export function SweepCharts({ parts, limited }: { parts: readonly SweepPart[]; limited: boolean }) {
   const lines = new Map(
     parts

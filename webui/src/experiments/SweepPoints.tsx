@@ -10,7 +10,7 @@ import type { Experiment, SchemeResult, SweepDocument } from "./types";
 import { Quiet } from "../parts/Quiet";
 import { digits } from "../parts/units";
 
-/** Points of a sweep: each its state and, once the sweep is over, its schemes' figures side by side. */
+/** Show the points of a sweep: each its state and, once the sweep has ended, its schemes' figures side by side. */
 export function SweepPoints({ experiment }: { experiment: Experiment }) {
   const byPoint = new Map(
     ((experiment.summary ?? {}) as SweepDocument).points?.map((point) => [
@@ -69,7 +69,7 @@ function Figures({ of: result }: { of: SchemeResult | undefined }) {
   );
 }
 
-/** Why points ended that did not finish, each reason once. */
+/** Show why points failed, each reason once. */
 function Errors({ points }: { points: readonly ChildView[] }) {
   const reasons = [...new Set(points.map((point) => point.error).filter(Boolean))];
   if (reasons.length === 0) return null;

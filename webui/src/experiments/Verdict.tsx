@@ -4,7 +4,7 @@ import { roughly } from "./roughly";
 import { useEngine } from "./queries";
 import type { CheckView } from "../api/schema";
 
-/** What a submission would be: runs, time, and what is before it in the queue. */
+/** Show what a submission would be: its runs, its time, and what is before it in the queue. */
 export function Verdict({ check }: { check: CheckView }) {
   const engine = useEngine().data;
   const before = engine ? engine.running.length + engine.queued.length : 0;

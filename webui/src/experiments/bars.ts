@@ -19,7 +19,7 @@ export interface Measure {
   bars: Bar[];
 }
 
-/** `caps 53.0 ms (45.1 ms to 60.2 ms)`. */
+/** Return a bar in words: `caps 53.0 ms (45.1 ms to 60.2 ms)`. */
 export const said = (bar: Bar, format: (value: number) => string): string =>
   `${bar.label} ${format(bar.value)}` +
   (bar.interval ? ` (${format(bar.interval[0])} to ${format(bar.interval[1])})` : "");
@@ -27,7 +27,7 @@ export const said = (bar: Bar, format: (value: number) => string): string =>
 const milliseconds = (value: number): string => `${digits(value)} ms`;
 const megabits = (value: number): string => `${digits(value)} Mbit/s`;
 
-/** Measures that the document has a figure for. */
+/** Return the measures that the document has a figure for. */
 export function measures(document: ResultDocument): Measure[] {
   const rows = Object.entries(document.schemes ?? {});
   const of = (

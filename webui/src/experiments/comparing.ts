@@ -11,13 +11,13 @@ export interface Side {
   schemes: Readonly<Record<string, { scheme: string }>>;
 }
 
-/** `caps · 12`: a scheme in an experiment. */
+/** Return the label of a scheme in an experiment: `caps · 12`. */
 export const labelIn = (label: string, experiment: number): string => `${label} · ${experiment}`;
 
 /** Measures that are drawn of an experiment alone, too; others are in the table. */
 const DRAWN: ReadonlySet<string> = new Set(["short.afct_ms", "short.p99_ms", "long.goodput_mbps"]);
 
-/** What is drawn, with two bars a scheme: one of each experiment. */
+/** Return what is drawn, with two bars a scheme: one of each experiment. */
 export function comparedBars(schemes: readonly ComparedScheme[], sides: readonly [Side, Side]): Measure[] {
   const found = new Map<string, Measure>();
   for (const { label, cpu_limited, measures } of schemes) {

@@ -3,7 +3,7 @@
 import { RefusedError } from "../api/client";
 import type { WrongView } from "../api/schema";
 
-/** The problems that a refusal names, or null where there was none. */
+/** Return the problems that a refusal names, or null where there was none. */
 export function problemsOf(error: Error | null): WrongView[] | null {
   if (!(error instanceof RefusedError)) return null;
   const all = error.problem["problems"];
@@ -11,12 +11,12 @@ export function problemsOf(error: Error | null): WrongView[] | null {
   return [{ field: error.field ?? "", message: error.message, line: null, column: null }];
 }
 
-/** The spec's own name of a field: the controller names it from the body of the request on. */
+/** Return the spec's own name of a field: the controller names it from the body of the request on. */
 export function fieldOf(problem: WrongView): string {
   return problem.field.replace(/^body\.?/, "").replace(/^(preset|text|spec|set)(\.|$)/, "");
 }
 
-/** Those that are about *field*, or about something in it. */
+/** Return those problems that are about *field*, or about a part of it. */
 export function about(problems: readonly WrongView[], field: string): WrongView[] {
   if (field === "") return [];
   return problems.filter((problem) => {
@@ -25,7 +25,7 @@ export function about(problems: readonly WrongView[], field: string): WrongView[
   });
 }
 
-/** Where line *number* (from 1) of *text* begins and ends. */
+/** Return the offsets at which line *number* (from 1) of *text* begins and ends. */
 export function lineOf(text: string, number: number): [number, number] {
   const lines = text.split("\n");
   const index = Math.min(Math.max(1, number), lines.length) - 1;

@@ -5,7 +5,7 @@ import { type Experiment, OVER } from "./types";
 
 const MOST_FLOWS = 20_000;
 
-/** Experiments, newest first, a page at a time. */
+/** Return experiments, newest first, a page at a time. */
 export const useExperiments = () =>
   useInfiniteQuery({
     queryKey: ["experiments", "list"],
@@ -33,7 +33,7 @@ export const usePresets = () =>
     staleTime: 300_000,
   });
 
-/** The queue: what runs, what waits. Events of the stream say when to ask again. */
+/** Return the queue: what runs, what waits. Events of the stream trigger the next request. */
 export const useEngine = () =>
   useQuery({
     queryKey: ["engine"],
@@ -51,8 +51,10 @@ export const useProgress = (id: number, running: boolean) =>
     retry: false,
   });
 
-/** Records of the flows of an experiment's kept *runs* (their number), the first 20 000: once another run is kept, its own are
- *  asked for. */
+/**
+ * Return the first 20 000 records of the flows of an experiment's finished *runs* (their number), asked for again once
+ * another run has finished.
+ */
 export function useFlowRecords(id: number, runs: number) {
   const queries = useQueryClient();
   const soFar = ["flow-records", id, "so far"];

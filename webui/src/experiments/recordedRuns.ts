@@ -10,7 +10,7 @@ export interface RecordedRun {
   words: string;
 }
 
-/** The first runs of schemes that have a recording. */
+/** Return the first runs of schemes that have a recording. */
 export function recordedRuns(runs: readonly Run[]): RecordedRun[] {
   return runs.flatMap(({ label, repeat, recording }) => {
     if (!recording || repeat !== 0) return [];
@@ -20,6 +20,6 @@ export function recordedRuns(runs: readonly Run[]): RecordedRun[] {
   });
 }
 
-/** The notes of a result that say why a run was not recorded. */
+/** Return the notes of a result that say why a run was not recorded. */
 export const notRecorded = (document: ResultDocument | null): string[] =>
   (document?.notices ?? []).filter((notice) => notice.includes("was not recorded packet by packet"));

@@ -1,4 +1,4 @@
-/** A time that is only estimated, with no more figures than it deserves: `25 s`, `4 min`, `2 h 10 min`. */
+/** Return an estimated time with no more digits than it deserves: `25 s`, `4 min`, `2 h 10 min`. */
 export function roughly(seconds: number): string {
   if (seconds < 10) return `${Math.max(1, Math.round(seconds))} s`;
   if (seconds < 90) return `${Math.round(seconds / 5) * 5} s`;

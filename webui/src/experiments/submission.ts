@@ -42,13 +42,13 @@ export type Kind = "lab" | "simulation";
 /** What of the queue says which kinds it runs. */
 type Slots = { workers: number; simulation_workers: number };
 
-/** The kinds that a queue runs, the usual one first; only labs while it is not known. */
+/** Return the kinds that a queue runs, the usual kind first; only labs while it is not known. */
 export function kindsOf(queue: Slots | undefined): Kind[] {
   if (queue === undefined || queue.simulation_workers === 0) return ["lab"];
   return queue.workers === 0 ? ["simulation"] : ["lab", "simulation"];
 }
 
-/** The kind of which a draft would be submitted. */
+/** Return the kind of which a draft would be submitted. */
 export const kindOf = (draft: Draft, kinds: readonly Kind[]): Kind => draft.kind ?? kinds[0] ?? "lab";
 
 const LOAD = "workload.flows.arrivals.load";
@@ -85,7 +85,7 @@ export function typed(value: string): unknown {
   return text;
 }
 
-/** `0.2, 0.4` as [0.2, 0.4]. */
+/** Return the values of a list in text: `0.2, 0.4` as [0.2, 0.4]. */
 export const listed = (values: string): unknown[] =>
   values
     .split(",")
@@ -119,5 +119,5 @@ export function submission(draft: Draft, kinds: readonly Kind[]): Record<string,
   return body;
 }
 
-/** What an axis is called in tables: the field's last word, without its unit's underscores. */
+/** Return the name of an axis in tables: the field's last word, with spaces for underscores. */
 const label = (field: string): string => (field.split(".").at(-1) ?? field).replaceAll("_", " ");

@@ -36,14 +36,17 @@ export interface SweepPart {
   charts: SweepChartData[];
 }
 
-/** A value as the axis shows it. */
+/** Return a value as the axis shows it. */
 export const shown = (tick: Tick): string => String(tick);
 
-/** `load = 30 %`, of an axis and its value. */
+/** Return an axis and its value in words: `load = 30 %`. */
 export const at = ({ label, unit }: Axis, tick: Tick): string =>
   `${label} = ${shown(tick)}${unit && ` ${unit}`}`;
 
-/** All that is drawn of a sweep, in the order of the parts of its figure for print; nothing while it has no result. */
+/**
+ * Return all that is drawn of a sweep, in the order of the parts of its figure for print; nothing while it has no
+ * result.
+ */
 export function sweepParts({ sweep = [], points = [] }: SweepDocument): SweepPart[] {
   const [axis, ...others] = sweep;
   if (!axis) return [];

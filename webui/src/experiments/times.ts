@@ -4,8 +4,10 @@ import type { FlowRecord } from "../api/schema";
 import type { SchemeTimes } from "../fct/SchemeDistribution";
 import type { Experiment, ResultDocument } from "./types";
 
-/** Those of *records* that have ended, shortest first; schemes as everywhere: runs end, and are kept, in any order. There is
- *  no document before the last run has ended. */
+/**
+ * Return the completion times of those of *records* that have ended, shortest first. Schemes are in the order of the
+ * document, as runs end in any order; before the last run has ended there is none.
+ */
 export function shortFlowTimes(experiment: Experiment, records: readonly FlowRecord[]): SchemeTimes[] {
   const { schemes } = (experiment.summary ?? {}) as ResultDocument;
   const labels = new Map(experiment.runs?.map((run) => [run.id, run.label]));

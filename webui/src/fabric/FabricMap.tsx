@@ -22,7 +22,7 @@ interface Props {
   modal: boolean;
 }
 
-/** The fabric, by tiers, with what its links carry now. */
+/** Draw the fabric, by tiers, with what its links carry now. */
 export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }: Props) {
   const [frame, width] = useWidth<HTMLDivElement>(900);
   const scale = useScale();
@@ -157,7 +157,7 @@ function Switches({ fabric, spots, modal, down }: SwitchesProps) {
   });
 }
 
-/** Short enough for a badge: tenths of a second at first. */
+/** Return an age short enough for a badge: tenths of a second at first. */
 function age(seconds: number): string {
   if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)} s`;
   return seconds < 60 ? `${seconds.toFixed(0)} s` : duration(seconds).replace(/ \d+ s$/, "");

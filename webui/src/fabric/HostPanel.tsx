@@ -11,7 +11,7 @@ import { hostName } from "./layout";
 const RECENT_S = 10;
 const SHOWN = 40;
 
-/** A host's place, and its flows of the last seconds. */
+/** Show a host's place, and its flows of the last seconds. */
 export function HostPanel({ name, close }: { name: string; close: () => void }) {
   const host = useFabric().data?.hosts.find((candidate) => hostName(candidate) === name);
   useLive("flows", (store) => store.flows);

@@ -1,7 +1,7 @@
 import { STEPS } from "./utilisation";
 import styles from "./FabricMap.module.css";
 
-/** What colours, widths and marks of the map mean. */
+/** Explain the colours, widths and marks of the map. */
 export function Legend({ modal }: { modal: boolean }) {
   return (
     <ul className={styles["legend"]} aria-label="Legend">

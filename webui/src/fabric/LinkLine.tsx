@@ -102,7 +102,9 @@ function Direction({ from, to, step, queue }: { from: Spot; to: Spot; step: numb
   );
 }
 
-/** The radius of the dot that stands for *packets* waiting: nothing below 4, then with the square root, in whole units. */
+/**
+ * Return the radius of the dot that stands for *packets* waiting: 0 below 4, then with the square root, in whole units.
+ */
 export function queueMark(packets: number | null | undefined): number {
   return packets && packets >= 4 ? Math.min(10, Math.round(2 + Math.sqrt(packets) / 2)) : 0;
 }

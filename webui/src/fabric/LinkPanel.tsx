@@ -12,7 +12,7 @@ import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
 import { bitRate } from "../parts/units";
 
-/** One link over the last minute: rate, queue and drops of each direction. */
+/** Show a link over the last minute: rate, queue and drops of each direction. */
 export function LinkPanel({ name, close }: { name: string; close: () => void }) {
   const sample = useLive("links", (store) => store.links);
   const points = useStore().linkHistory.of(name);

@@ -8,7 +8,7 @@ import { bitRate, digits, percent } from "../parts/units";
 
 const busiest = (link: LinkLoadView): number => Math.max(link.ab?.bits_per_s ?? 0, link.ba?.bits_per_s ?? 0);
 
-/** The links as numbers, busiest first: what the map shows, in words. */
+/** Show the links as numbers, busiest first: the map's content in words. */
 export function LinkTable({ choose }: { choose: (name: string) => void }) {
   const [open, setOpen] = useState(false);
   return (

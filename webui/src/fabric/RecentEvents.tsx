@@ -7,7 +7,7 @@ import { eventWords } from "./eventWords";
 
 const SHOWN = 8;
 
-/** What happened last, in words; *without*: but for events of these kinds. */
+/** List the newest events in words, except those of the kinds *without*. */
 export function RecentEvents({ without = [] }: { without?: readonly string[] }) {
   const log = useLive("log", (store) => store.log);
   const described = log.flatMap((event) => {

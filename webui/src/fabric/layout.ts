@@ -30,10 +30,13 @@ const TOP = 46;
 const byName = (left: { name: string }, right: { name: string }): number =>
   left.name.localeCompare(right.name, "en", { numeric: true });
 
-/** A host's name, or its address where no agent has given one. */
+/** Return a host's name, or its address where no agent has given it a name. */
 export const hostName = (host: HostView): string => host.name || host.underlay_ip;
 
-/** The two ends of the link *name*, `ab` from the first. Names may have a "-": until the fabric is known the last one parts them. */
+/**
+ * Return the two ends of the link *name*, `ab` from the first. Names may contain "-": until the fabric is known the
+ * last "-" separates the ends.
+ */
 export function linkEnds(name: string, fabric: FabricView | undefined): readonly [string, string] {
   const link = fabric?.links.find((candidate) => candidate.name === name);
   if (link) return [link.a.switch, link.b.switch];
@@ -51,8 +54,8 @@ const ROW_NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Tiers are numbered from the leaves (0) up; a switch whose tier is not known yet is drawn at the top.
- * *wanted*: the width that there is; the layout is wider where a row needs more.
+ * Return the places of all nodes. Tiers are numbered from the leaves (0) up; a switch whose tier is not known yet is
+ * drawn at the top. *wanted*: the available width; the layout is wider where a row needs more.
  */
 export function layOut(fabric: FabricView, wanted: number): Layout {
   const top = Math.max(0, ...fabric.switches.map((switchView) => switchView.tier ?? 0));
@@ -101,12 +104,12 @@ function rowName(members: readonly SwitchView[]): string {
   return ROW_NAMES[members[0]?.role ?? ""] ?? "Switches";
 }
 
-/** The place of number *index* of *number* in a row. */
+/** Return the place of number *index* of *number* in a row. */
 function spread(index: number, number: number, width: number): number {
   return MARGIN + ((index + 0.5) / number) * (width - 2 * MARGIN);
 }
 
-/** *from*–*to* moved sideways by *by*, to the left of its direction. */
+/** Return *from*–*to* shifted by *by* to the left of its direction. */
 export function beside(from: Spot, to: Spot, by: number): [Spot, Spot] {
   const dx = to.x - from.x;
   const dy = to.y - from.y;

@@ -16,7 +16,7 @@ export const STEPS: readonly Step[] = [
   { from: 0.8, words: "80 % and more", width: 6.2 },
 ];
 
-/** The number of the step of *share* (0..1, may be a little more). */
+/** Return the number of the step of *share* (0..1, may be slightly more). */
 export function stepOf(share: number): number {
   let step = 0;
   STEPS.forEach((candidate, index) => {

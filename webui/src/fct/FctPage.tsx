@@ -25,7 +25,7 @@ import {
   SIZE_CLASSES,
 } from "./statistics";
 
-/** Completion times of live flows by scheme and size class, and the goodput of long flows. */
+/** Return completion times of live flows by scheme and size class, and the goodput of long flows. */
 function useCompletionTimes(): { flowGroups: Group[]; long: { flows: number; bitsPerS: number } } {
   const source = useSource();
   const { known, live } = useAllFlows();
@@ -43,7 +43,7 @@ function useCompletionTimes(): { flowGroups: Group[]; long: { flows: number; bit
   return { flowGroups, long: longGoodput(calm) };
 }
 
-/** Completion times of live traffic, by size class and scheme. */
+/** Show completion times of live traffic, by size class and scheme. */
 export function FctPage() {
   const { flowGroups, long } = useCompletionTimes();
   const height = useHeight(270, 620, 480);
@@ -67,7 +67,7 @@ export function FctPage() {
   );
 }
 
-/** The size class of which most flows have ended: what fits beside the fabric. */
+/** Show the size class of which most flows have ended: what fits beside the fabric. */
 export function CompletionTimes() {
   const { flowGroups, long } = useCompletionTimes();
   const height = useHeight(150, 320, 780);

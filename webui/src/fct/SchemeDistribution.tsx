@@ -12,7 +12,7 @@ export interface SchemeTimes {
   dashed?: boolean;
 }
 
-/** Distributions of completion times, a curve each. */
+/** Draw distributions of completion times, a curve each. */
 export function SchemeDistribution({ of, height }: { of: readonly SchemeTimes[]; height?: number }) {
   const curves = useMemo(
     () =>

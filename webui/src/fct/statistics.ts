@@ -26,7 +26,10 @@ export interface SchemeInterval {
   scheme: string;
 }
 
-/** *events*: of the topic scheme; *now*: the scheme in force; unknown before the first event. Oldest first. */
+/**
+ * Return the intervals during which each scheme was in force, oldest first. *events*: of the topic scheme; *now*: the
+ * scheme in force, unknown before the first event.
+ */
 export function schemeIntervals(events: readonly EventHead[], now: string | null): SchemeInterval[] {
   const intervals = events
     .filter((event) => event.kind === "scheme-changed")
@@ -35,7 +38,7 @@ export function schemeIntervals(events: readonly EventHead[], now: string | null
   return intervals.length === 0 && now !== null ? [{ from: 0, scheme: now }] : intervals;
 }
 
-/** The scheme that was in force all through a flow's life, null if it changed meanwhile or is not known. */
+/** Return the scheme that was in force throughout a flow's life, null if it changed meanwhile or is not known. */
 export function schemeOf(flow: LiveFlow, known: readonly SchemeInterval[]): string | null {
   let index = known.length - 1;
   while (index >= 0 && (known[index]?.from ?? 0) > flow.started_at) index -= 1;
@@ -51,7 +54,7 @@ export interface Group {
   times: number[];
 }
 
-/** Ended flows by scheme and size class, schemes in the order in which they were in force. */
+/** Return ended flows by scheme and size class, schemes in the order in which they were in force. */
 export function groups(flows: readonly LiveFlow[], known: readonly SchemeInterval[]): Group[] {
   const byName = new Map<string, Group>();
   for (const flow of flows) {
@@ -91,7 +94,10 @@ export function figures(times: readonly number[]): {
   };
 }
 
-/** Steps of the empirical distribution: (time, share of flows that were done by then), at most *most* of them. */
+/**
+ * Return the steps of the empirical distribution: (time, share of flows that had ended by then), at most *most* of
+ * them.
+ */
 export function distribution(times: readonly number[], most = 300): [number, number][] {
   const stride = Math.max(1, Math.ceil(times.length / most));
   const points: [number, number][] = [];
@@ -102,7 +108,7 @@ export function distribution(times: readonly number[], most = 300): [number, num
   return points;
 }
 
-/** Goodput of the long flows (bit/s) that are active now, added up. */
+/** Return the goodput of the long flows (bit/s) that are active now, added up. */
 export function longGoodput(flows: readonly LiveFlow[]): { flows: number; bitsPerS: number } {
   const long = flows.filter(
     (flow) => flow.traffic_class === "long" && flow.state === "active" && carriesData(flow),

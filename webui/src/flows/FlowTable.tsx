@@ -37,7 +37,7 @@ const SHOWN: readonly { column: Column; title: string; text: (flow: LiveFlow) =>
   { column: "reordered", title: "reordered", text: (flow) => String(flow.reordered) },
 ];
 
-/** Flows as rows; only those in sight are in the document. */
+/** Show flows as rows; only the visible rows are in the document. */
 export function FlowTable({ rows, choice, sortBy, chosen, choose }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const height = ROW * useScale();

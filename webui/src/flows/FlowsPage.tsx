@@ -12,7 +12,7 @@ import { FlowTable } from "./FlowTable";
 import { choiceOf, chosenRows, withUpdates } from "./rows";
 import { useAllFlows } from "./useAllFlows";
 
-/** All flows that agents of the fabric that is watched reported: filtered and sorted as the address says. */
+/** Show all flows that agents of the watched fabric reported, filtered and sorted as the address says. */
 export function FlowsPage() {
   return (
     <WatchSource>

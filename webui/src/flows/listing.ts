@@ -19,8 +19,8 @@ export interface Listing {
 }
 
 /**
- * *before* as the controller has it now: flows that are new, those that are active, and those that were active and have
- * ended since. Where it was not whole all of them, and *publish* gets what is there so far.
+ * Return *before* as the controller has it now: flows that are new, those that are active, and those that were active
+ * and have ended since. Where it was incomplete, return all flows; *publish* gets each part as it arrives.
  */
 export async function refreshed(
   source: string,
@@ -45,12 +45,12 @@ export async function refreshed(
   return { flows: [...newFlows, ...same].slice(0, KEPT), whole: true };
 }
 
-/** Whether *known* is of this controller: numbers of another begin anew. */
+/** Return true if *known* is of this controller: numbers of another controller start again. */
 function goesOn(known: readonly LiveFlow[], top: LiveFlowsView): boolean {
   return (top.flows[0]?.id ?? 0) >= (known[0]?.id ?? 0);
 }
 
-/** What those of *known* that count as active are now, by number. */
+/** Return the present state of those of *known* that count as active, by number. */
 async function changed(
   source: string,
   known: readonly LiveFlow[],

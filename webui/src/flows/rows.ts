@@ -35,7 +35,7 @@ export interface Choice {
   descending: boolean;
 }
 
-/** The choice that an address holds; what it does not know is left out. */
+/** Return the choice that an address holds, without fields that are not known. */
 export function choiceOf(search: URLSearchParams): Choice {
   const sort = search.get("sort") ?? "-id";
   const name = sort.replace(/^-/, "") as Column;
@@ -59,7 +59,7 @@ const value = (flow: LiveFlow, column: Column): string | number => {
 
 const COLLATOR = new Intl.Collator("en", { numeric: true });
 
-/** Flows that *choice* lets pass, in its order. */
+/** Return flows that *choice* lets pass, in its order. */
 export function chosenRows(flows: readonly LiveFlow[], choice: Choice): LiveFlow[] {
   const words = choice.text.toLowerCase().split(/\s+/).filter(Boolean);
   const rows = flows.filter(
@@ -72,7 +72,7 @@ export function chosenRows(flows: readonly LiveFlow[], choice: Choice): LiveFlow
   return rows.sort(before(rows, choice));
 }
 
-/** The order of *choice*. Texts of *flows* are compared once each, not once a pair of flows. */
+/** Return the order of *choice*. Texts of *flows* are prepared once each, not once a comparison. */
 function before(flows: readonly LiveFlow[], choice: Choice): (left: LiveFlow, right: LiveFlow) => number {
   const { sort } = choice;
   const turn = choice.descending ? -1 : 1;
@@ -88,9 +88,9 @@ function before(flows: readonly LiveFlow[], choice: Choice): (left: LiveFlow, ri
 }
 
 /**
- * *rows* with updates of some of them: those in *live* go to where they belong now. Both come from `chosenRows` of the same
- * choice; *updated* are the numbers of all updated flows, whether the choice lets them pass or not. Takes as long as there
- * are rows, but does not sort them again.
+ * Return *rows* with updates of some of them: those in *live* move to their new place. Both come from `chosenRows` of
+ * the same choice; *updated* are the numbers of all updated flows, whether the choice lets them pass or not. Takes time
+ * linear in the rows, as it does not sort them again.
  */
 export function withUpdates(
   rows: readonly LiveFlow[],
@@ -127,12 +127,12 @@ function matches(flow: LiveFlow, word: string): boolean {
   );
 }
 
-/** Those of *live* that are no older than what is known of them. */
+/** Return those of *live* that are no older than what is known of them. */
 export function updates(known: ReadonlyMap<number, LiveFlow>, live: readonly LiveFlow[]): LiveFlow[] {
   return live.filter((flow) => flow.last_at >= (known.get(flow.id)?.last_at ?? 0));
 }
 
-/** *known* (newest first) with updates of some of them, and flows that are newer. */
+/** Return *known* (newest first) with updates of some of them, and flows that are newer. */
 export function merged(known: readonly LiveFlow[], live: readonly LiveFlow[]): LiveFlow[] {
   const newer = new Map(live.map((flow) => [flow.id, flow]));
   const all = known.map((flow) => {

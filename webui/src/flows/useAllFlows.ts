@@ -8,7 +8,10 @@ import { updates } from "./rows";
 
 const LIVE_S = 60;
 
-/** All flows that the controller knows, newest first, as it was asked for them (every 15 s), and what the stream sent since. */
+/**
+ * Return all flows that the controller knows, newest first: its answer (every 15 s), and what the stream has sent
+ * since.
+ */
 export function useAllFlows() {
   const queries = useQueryClient();
   const source = useSource();

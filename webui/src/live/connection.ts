@@ -142,7 +142,7 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
   };
 }
 
-/** All logged events that a person reads, however many changes of modes are between them. */
+/** Return all logged events that a person reads, however many changes of modes are between them. */
 export async function pastEvents(source: string, signal: AbortSignal): Promise<readonly EventHead[]> {
   const all: EventHead[] = [];
   for (let since = 0; ;) {
@@ -156,7 +156,7 @@ export async function pastEvents(source: string, signal: AbortSignal): Promise<r
   }
 }
 
-/** The modes of all leaves after one changed. */
+/** Return the modes of all leaves after one changed. */
 export function withMode(known: ModesView, event: EventHead): ModesView {
   const { leaf, mode, at } = event as unknown as { leaf: string; mode: "on" | "off"; at: number };
   const others = known.leaves.filter((entry) => entry.leaf !== leaf);

@@ -56,7 +56,7 @@ export class FlowHistory {
     return this.#traces.get(id);
   }
 
-  /** Reported within the last *seconds*, newest number first. */
+  /** Return flows reported within the last *seconds*, newest number first. */
   recent(seconds: number): FlowTrace[] {
     const since = this.#newestAt - seconds;
     const traces: FlowTrace[] = [];

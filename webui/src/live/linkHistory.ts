@@ -37,7 +37,7 @@ export class LinkHistory {
     if (gone > 0) points.splice(0, gone);
   }
 
-  /** Oldest first. */
+  /** Return the points of *link*, oldest first. */
   of(link: string): readonly LinkPoint[] {
     return this.#points.get(link) ?? [];
   }

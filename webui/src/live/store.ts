@@ -69,7 +69,7 @@ export class LiveStore {
     if (READ_TOPICS.includes(topic)) this.#add([event]);
   }
 
-  /** Events that were asked for, in any order; some may have come by the stream. */
+  /** Add past events, in any order; the stream may have delivered some of them. */
   takePast(events: readonly EventHead[]): void {
     this.#add(events);
   }

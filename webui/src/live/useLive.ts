@@ -9,7 +9,10 @@ export function useStore(): LiveStore {
   return useContext(LiveContext);
 }
 
-/** *read* again whenever *slice* changes; it must give the same thing while nothing has changed. */
+/**
+ * Return what *read* gives, read again whenever *slice* changes; it must give the same object while nothing has
+ * changed.
+ */
 export function useLive<T>(slice: Slice, read: (store: LiveStore) => T): T {
   const store = useStore();
   const subscribe = useCallback((listener: () => void) => store.subscribe(slice, listener), [store, slice]);

@@ -20,20 +20,20 @@ export class StreamWatch {
     this.#receivedAt = now;
   }
 
-  /** Something came. */
+  /** Note that a message arrived. */
   received(now: number): void {
     this.#receivedAt = now;
     this.#greeted = true;
     this.#failures = 0;
   }
 
-  /** A sample came: from now on silence is no good sign. Without switches there are none. */
+  /** Note that a sample arrived: from now on silence is a sign of failure. Without switches there are none. */
   sampled(now: number): void {
     this.received(now);
     this.#sampled = true;
   }
 
-  /** A connection is being opened: it has as long as a silent one. */
+  /** Note that a connection is being opened: it may take as long as a silent one. */
   opening(now: number): void {
     this.#receivedAt = now;
     this.#greeted = this.#sampled = false;
@@ -47,7 +47,7 @@ export class StreamWatch {
     return silence >= OLD_AFTER_MS ? "old" : "live";
   }
 
-  /** The connection was refused or broke: milliseconds until the next attempt, doubling up to 10 s. */
+  /** Return the time to the next attempt after a refused or broken connection, in milliseconds, doubling up to 10 s. */
   retryIn(): number {
     const wait = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures);
     this.#failures += 1;

@@ -3,7 +3,7 @@
 import { wholeSeconds } from "../parts/units";
 import type { Connection } from "./store";
 
-/** *silentS*: seconds since the last message; null: there was none. */
+/** Return the state of the connection in words. *silentS*: seconds since the last message; null: there was none. */
 export function connectionWords(connection: Connection, silentS: number | null): string {
   const age = silentS === null ? "" : `, data ${wholeSeconds(silentS)} old`;
   return {

@@ -7,7 +7,7 @@ import { QueryResult } from "../parts/QueryResult";
 import { Quiet } from "../parts/Quiet";
 import { duration } from "../parts/units";
 
-/** Host agents: whether each is there, has the policy in force, and how far away it is. */
+/** Show host agents: whether each is connected, has the policy in force, and its round-trip time. */
 export function AgentsPanel() {
   const agents = useQuery({
     queryKey: ["agents"],

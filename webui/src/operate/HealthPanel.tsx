@@ -5,7 +5,7 @@ import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
 import { count, duration } from "../parts/units";
 
-/** Whether the fabric is ready, and the queue of experiments where there is one. */
+/** Show whether the fabric is ready, and the queue of experiments where there is one. */
 export function HealthPanel() {
   const health = useHealth();
   return (

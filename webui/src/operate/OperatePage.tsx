@@ -38,7 +38,7 @@ export function OperatePage() {
   );
 }
 
-/** What there is without switches: nothing that could be changed. */
+/** Say that there is nothing to change without switches. */
 function NoFabric() {
   return (
     <Column>

@@ -4,7 +4,7 @@ import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
 import { Quiet } from "../parts/Quiet";
 
-/** Switches with their place and connection. */
+/** Show switches with their place and connection. */
 export function SwitchesPanel() {
   const fabric = useFabric();
   return (

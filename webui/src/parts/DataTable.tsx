@@ -15,7 +15,7 @@ interface Props {
   maxHeight?: number | string;
 }
 
-/** Figures in rows: names at the left, the others aligned at the right. */
+/** Show figures in rows: names at the left, the others aligned at the right. */
 export function DataTable({ label, head, rows, maxHeight }: Props) {
   const side = (index: number) => (index === 0 ? "left" : "right");
   return (

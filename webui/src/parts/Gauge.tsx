@@ -1,6 +1,6 @@
 import { Progress } from "@mantine/core";
 
-/** A share as a bar beside its figure, which says the same. */
+/** Draw a share as a bar beside its figure, which says the same. */
 export function Gauge({ share, bad = false }: { share: number; bad?: boolean }) {
   return (
     <Progress

@@ -7,7 +7,7 @@ interface GridProps {
   children: ReactNode;
 }
 
-/** Panels side by side, as many as fit with *least* pixels each but *most* at most, which fill the row. */
+/** Lay out panels side by side, as many as fit with *least* pixels each but *most* at most, which fill the row. */
 export function Grid({ least = 460, most = 12, children }: GridProps) {
   return (
     <div
@@ -19,12 +19,12 @@ export function Grid({ least = 460, most = 12, children }: GridProps) {
   );
 }
 
-/** Panels one below the other. */
+/** Lay out panels below each other. */
 export function Column({ children }: { children: ReactNode }) {
   return <div className={styles["column"]}>{children}</div>;
 }
 
-/** A large part and a narrow one beside it; below it where the window is narrow. */
+/** Lay out a large part and a narrow part beside it; below it where the window is narrow. */
 export function Split({ children }: { children: ReactNode }) {
   return <div className={styles["split"]}>{children}</div>;
 }

@@ -1,7 +1,7 @@
 import { Alert } from "@mantine/core";
 import type { ReactNode } from "react";
 
-/** Says in words why there is nothing to see, or what went wrong. */
+/** Say why there is nothing to see, or what went wrong. */
 export function Notice({
   title,
   kind = "empty",

@@ -1,7 +1,7 @@
 import { CloseButton, Group, Paper, Title } from "@mantine/core";
 import { type ReactNode, useId } from "react";
 
-/** What belongs together, under a heading; with *close*, a button that closes it. *filled*: by parts that grow. */
+/** Group related content under a heading; with *close*, a button that closes it. *filled*: by parts that grow. */
 export function Panel({
   title,
   close,

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { Notice } from "./Notice";
 import { Quiet } from "./Quiet";
 
-/** A query's data, or its error. Old data stays while the query runs again. */
+/** Show a query's data, or its error. Old data stays while the query runs again. */
 export function QueryResult<T>({
   query,
   what,

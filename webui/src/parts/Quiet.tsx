@@ -1,7 +1,7 @@
 import { Text } from "@mantine/core";
 import type { ReactNode } from "react";
 
-/** A remark. */
+/** Show a remark. */
 export function Quiet({ children }: { children: ReactNode }) {
   return (
     <Text c="dimmed" my={6}>

@@ -1,7 +1,7 @@
 import { MARKER_PATHS } from "./marker";
 import { schemeStyle } from "./schemes";
 
-/** A scheme's name with its marker, as in all figures. */
+/** Show a scheme's name with its marker, as in all figures. */
 export function SchemeMark({ name }: { name: string }) {
   const { colour, marker } = schemeStyle(name);
   return (
@@ -11,7 +11,7 @@ export function SchemeMark({ name }: { name: string }) {
   );
 }
 
-/** A marker as charts have it. */
+/** Draw a marker as charts have it. */
 export function Marker({ shape, colour }: { shape: string; colour: string }) {
   return (
     <svg viewBox="-1.3 -1.3 2.6 2.6" width="0.85em" height="0.85em" aria-hidden="true">

@@ -13,5 +13,5 @@ export function focusHeading(control: Element): void {
   control.closest("section")?.querySelector<HTMLElement>("h2")?.focus();
 }
 
-/** The link or host of the map that is called *name*. */
+/** Return the selector of the link or host of the map that is called *name*. */
 export const onMap = (kind: "link" | "host", name: string): string => `[data-${kind}="${CSS.escape(name)}"]`;

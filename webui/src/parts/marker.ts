@@ -30,5 +30,5 @@ export const MARKER_PATHS: Readonly<Record<string, string>> = {
   H: polygon(6, unit, 0),
 };
 
-/** The shape of a marker; a circle for one that is not known. */
+/** Return the shape of a marker; a circle for an unknown marker. */
 export const markerPath = (marker: string): string => MARKER_PATHS[marker] ?? MARKER_PATHS["o"] ?? "";

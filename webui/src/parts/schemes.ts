@@ -45,7 +45,7 @@ const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return value >>> 0;
 });
 
-/** CRC-32 of *text* in UTF-8 (zlib's). */
+/** Return the CRC-32 of *text* in UTF-8 (zlib's). */
 export function crc32(text: string): number {
   let crc = 0xffffffff;
   for (const byte of new TextEncoder().encode(text)) {
@@ -54,7 +54,7 @@ export function crc32(text: string): number {
   return (crc ^ 0xffffffff) >>> 0;
 }
 
-/** The style of the scheme *name*; one that is not ours has its own, drawn from its name. */
+/** Return the style of the scheme *name*; a scheme that is not Capstan's has a style derived from its name. */
 export function schemeStyle(name: string): SchemeStyle {
   const known = SCHEMES[name];
   if (known) return known;

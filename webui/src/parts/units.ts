@@ -2,12 +2,12 @@
 
 const SI = ["", "k", "M", "G", "T"] as const;
 
-/** `2.13 Mbit/s`: three digits. */
+/** Return a rate with three digits: `2.13 Mbit/s`. */
 export function bitRate(bitsPerS: number): string {
   return `${scaled(bitsPerS)}bit/s`;
 }
 
-/** `52.0 kB`, decimal as in the literature. */
+/** Return a size in decimal units, as in the literature: `52.0 kB`. */
 export function byteSize(bytes: number): string {
   return `${scaled(bytes)}B`;
 }
@@ -22,7 +22,7 @@ function scaled(value: number): string {
   return `${value < 0 ? "−" : ""}${digits(left)} ${SI[step] ?? ""}`;
 }
 
-/** Three digits: `0`, `0.35`, `4.20`, `17.3`, `804`. */
+/** Return a number with three digits: `0`, `0.35`, `4.20`, `17.3`, `804`. */
 export function digits(value: number): string {
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -30,7 +30,7 @@ export function digits(value: number): string {
   return value.toFixed(size >= 9.995 ? 1 : 2);
 }
 
-/** `840 µs`, `71.0 ms`, `4.20 s`, `2 min 5 s`. */
+/** Return a duration: `840 µs`, `71.0 ms`, `4.20 s`, `2 min 5 s`. */
 export function duration(seconds: number): string {
   const size = Math.abs(seconds);
   if (size < 0.000_5) return `${digits(seconds * 1e6)} µs`;
@@ -41,19 +41,19 @@ export function duration(seconds: number): string {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
-/** `0 s`, `5 s`, `1 min 5 s`: what is counted as one watches. */
+/** Return a duration in whole seconds, for a running clock: `0 s`, `5 s`, `1 min 5 s`. */
 export function wholeSeconds(seconds: number): string {
   const whole = Math.floor(seconds);
   return whole < 60 ? `${whole} s` : duration(whole);
 }
 
-/** `70 %`; `0.4 %` below ten, `0 %`. */
+/** Return a share as a percentage: `70 %`; `0.4 %` below ten, `0 %`. */
 export function percent(share: number): string {
   const value = share * 100;
   return `${value !== 0 && Math.abs(value) < 9.95 ? value.toFixed(1) : value.toFixed(0)} %`;
 }
 
-/** `14:05:09` of this day. */
+/** Return the time of day: `14:05:09`. */
 export function clockTime(seconds: number): string {
   const date = new Date(seconds * 1000);
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
@@ -61,14 +61,14 @@ export function clockTime(seconds: number): string {
 
 const two = (value: number): string => String(value).padStart(2, "0");
 
-/** `2026-11-21 14:05`. */
+/** Return day and time: `2026-11-21 14:05`. */
 export function dayTime(seconds: number): string {
   const date = new Date(seconds * 1000);
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
-/** `1 link`, `3 links`. */
+/** Return a number with its noun: `1 link`, `3 links`. */
 export function count(number: number, singular: string, many = `${singular}s`): string {
   return `${number.toLocaleString("en-US")} ${number === 1 ? singular : many}`;
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** Unix seconds, updated every *everyMs*. */
+/** Return Unix seconds, updated every *everyMs*. */
 export function useNow(everyMs: number): number {
   const [now, setNow] = useState(() => Date.now() / 1000);
   useEffect(() => {

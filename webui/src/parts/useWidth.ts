@@ -1,7 +1,10 @@
 import { useElementSize } from "@mantine/hooks";
 import type { RefCallback } from "react";
 
-/** The width in pixels that an element has; *first* until it is known. Drawings of that width keep their text's size. */
+/**
+ * Return a reference to an element, and its width in pixels; *first* until it is known. Drawings of that width keep the
+ * size of their text.
+ */
 export function useWidth<T extends Element>(first: number): [RefCallback<T | null>, number] {
   const { ref, width } = useElementSize<T & HTMLElement>();
   return [ref as RefCallback<T | null>, width > 0 ? Math.round(width) : first];

@@ -9,7 +9,7 @@ import { classCounts } from "./shares";
 const WINDOW_S = 10;
 const CLASSES = ["short", "long"] as const;
 
-/** All flows of the last seconds together: what share of each class's packets took which path. */
+/** Show all flows of the last seconds together: the share of each class's packets on each path. */
 export function ClassPaths() {
   const sample = useLive("flows", (store) => store.flows);
   const fabric = useFabric().data;

@@ -14,7 +14,7 @@ import styles from "./paths.module.css";
 /** Steps (half seconds) over which "now" is taken, so that the eye can follow. */
 const NOW_STEPS = 3;
 
-/** One flow's paths: now, and over its life. */
+/** Show a flow's paths: now, and over its life. */
 export function FlowPaths({ id, heading, close }: { id: number; heading: string; close?: () => void }) {
   const detail = useFlowDetail(id);
   return (

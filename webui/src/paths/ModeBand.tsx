@@ -6,7 +6,7 @@ const HEIGHT = 14;
 /** Spans that are wide enough say their mode in words. */
 const WORDS = 30;
 
-/** Above a flow's paths: when its leaf was ON (filled) and OFF (a line). */
+/** Draw, above a flow's paths, when its leaf was ON (filled) and OFF (a line). */
 export function ModeBand({
   spans,
   leaf,

@@ -14,7 +14,7 @@ interface Props {
   testId?: string;
 }
 
-/** A bar a path: its share of the packets. */
+/** Draw a bar a path: its share of the packets. */
 export function PathBars({ title, counts, stamps, names, testId }: Props) {
   const share = shares(counts);
   const all = total(counts);

@@ -8,7 +8,7 @@ import styles from "./paths.module.css";
 
 const NODE = 17;
 
-/** The paths between two hosts from left to right; lines are as wide as the share of packets that went that way. */
+/** Draw the paths between two hosts from left to right; lines are as wide as the share of packets on that path. */
 export function PathDiagram({
   source,
   destination,

@@ -25,7 +25,7 @@ const RIGHT = 8;
 const TOP = 34;
 const MARKS = 34;
 
-/** A flow's packets over time: a row a path, darker where more of a half second's packets took it. */
+/** Draw a flow's packets over time: a row a path, darker where more of a half second's packets took it. */
 export function PathStrip({ detail, stamps, names, modal, to, steps = 60 }: Props) {
   const [frame, pixels] = useWidth<HTMLElement>(700);
   const wide = pixels / useScale();

@@ -12,7 +12,7 @@ import { FlowPaths } from "./FlowPaths";
 import { FlowPicker } from "./FlowPicker";
 import { type Held, newestOf } from "./newest";
 
-/** The paths that packets really took: by class, of the newest short and long flow, or of a chosen one. */
+/** Show the paths that packets took: by class, of the newest short and long flow, or of a chosen flow. */
 export function PathsPage() {
   const [search, change] = useSearch();
   const chosen = Number(search.get("flow")) || null;

@@ -1,6 +1,6 @@
 import type { FabricView } from "../api/schema";
 
-/** Switches by the stamp that they leave on packets, as text. */
+/** Return the names of switches by the stamp that they leave on packets, as text. */
 export function stampNames(fabric: FabricView | undefined): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const switchView of fabric?.switches ?? [])
@@ -8,13 +8,13 @@ export function stampNames(fabric: FabricView | undefined): ReadonlyMap<string, 
   return names;
 }
 
-/** What a path is called: by the switch from which it goes down. */
+/** Return the name of a path: the switch from which it goes down. */
 export function pathName(stamp: string, names: ReadonlyMap<string, string>): string {
   if (stamp === "0") return "within the leaf";
   return names.get(stamp) ?? `stamp ${stamp}`;
 }
 
-/** Stamps in the order of their switches' names. */
+/** Return stamps in the order of their switches' names. */
 export function inOrder(stamps: Iterable<string>, names: ReadonlyMap<string, string>): string[] {
   return [...new Set(stamps)].sort((left, right) =>
     pathName(left, names).localeCompare(pathName(right, names), "en", { numeric: true }),

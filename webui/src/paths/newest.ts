@@ -14,7 +14,7 @@ export interface Held {
 }
 
 /**
- * The flow to show at *now* (s). An active long flow stays; a short one is replaced by the next after HELD_S.
+ * Return the flow to show at *now* (s). An active long flow stays; a short flow is replaced by the next after HELD_S.
  * *traces*: newest number first.
  */
 export function newestOf(

@@ -9,7 +9,7 @@ export function total(counts: Counts): number {
   return Object.values(counts).reduce((sum, packets) => sum + packets, 0);
 }
 
-/** Packets by stamp, added up. */
+/** Return packets by stamp, added up. */
 export function added(counts: Iterable<Counts>): Record<string, number> {
   const sum: Record<string, number> = {};
   for (const packetsByStamp of counts)
@@ -17,7 +17,7 @@ export function added(counts: Iterable<Counts>): Record<string, number> {
   return sum;
 }
 
-/** Shares (0..1) by stamp; all 0 where nothing was counted. */
+/** Return shares (0..1) by stamp; all 0 where nothing was counted. */
 export function shares(counts: Counts): Record<string, number> {
   const all = total(counts);
   return Object.fromEntries(
@@ -26,8 +26,8 @@ export function shares(counts: Counts): Record<string, number> {
 }
 
 /**
- * The number of paths that a flow would use evenly to be as spread as this: the inverse of the sum of squared shares
- * (Simpson's index; Hill number of order 2). 1: one path; N: evenly over N. 0 where nothing was counted.
+ * Return the number of paths that a flow would use evenly to be as spread as this: the inverse of the sum of squared
+ * shares (Simpson's index; Hill number of order 2). 1: one path; N: evenly over N. 0 where nothing was counted.
  */
 export function effectivePaths(counts: Counts): number {
   const all = total(counts);
@@ -35,12 +35,12 @@ export function effectivePaths(counts: Counts): number {
   return 1 / Object.values(counts).reduce((sum, packets) => sum + (packets / all) ** 2, 0);
 }
 
-/** Whether a flow carries data: the way back of a TCP connection is a flow of bare acknowledgements. */
+/** Return true if a flow carries data: the reverse direction of a TCP connection is a flow of bare acknowledgements. */
 export function carriesData(flow: Pick<LiveFlow, "bytes" | "packets">): boolean {
   return flow.bytes >= 200 * flow.packets;
 }
 
-/** Of each class, packets by stamp since *since*, of flows that carry data and *matches* lets pass. */
+/** Return each class's packets by stamp since *since*, of flows that carry data and that *matches* accepts. */
 export function classCounts(
   traces: readonly FlowTrace[],
   since: number,
@@ -57,7 +57,7 @@ export function classCounts(
   return new Map([...byClass].map(([name, counts]) => [name, added(counts)]));
 }
 
-/** The stamp that most packets of *step* took, if it took one for *atLeast* of them. */
+/** Return the stamp that most packets of *step* took, if at least the share *atLeast* took it; else null. */
 export function mainPath(step: Pick<FlowStep, "paths">, atLeast = 0.6): string | null {
   const all = total(step.paths);
   const [stamp, packets] = Object.entries(step.paths).reduce(

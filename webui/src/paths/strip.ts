@@ -14,7 +14,7 @@ export interface VisibleSteps {
 
 const STEP_S = 0.5;
 
-/** The last *number* steps. */
+/** Return the last *number* steps. */
 export function visibleSteps(timeline: readonly FlowStep[], number: number): VisibleSteps {
   const steps = timeline.slice(-number);
   const first = steps[0];
@@ -29,7 +29,9 @@ export interface ModeSpan {
   mode: Mode;
 }
 
-/** The modes of the leaf at which the flow starts, for all of *from* to *to* for which one is known. */
+/**
+ * Return the modes of the leaf at which the flow starts, for every part of *from* to *to* for which a mode is known.
+ */
 export function modeSpans(detail: Pick<FlowDetail, "modes" | "paths">, from: number, to: number): ModeSpan[] {
   const leaf = detail.paths[0]?.switches[0];
   const changes = detail.modes.filter((mode) => mode.leaf === leaf).sort((left, right) => left.at - right.at);

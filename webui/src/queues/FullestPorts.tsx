@@ -11,7 +11,7 @@ import { fullest } from "./rows";
 /** As many as a chart has kinds of lines. */
 const SHOWN = 4;
 
-/** What waited in the ports that were fullest in the last minute. */
+/** Draw the queues that were longest in the last minute. */
 export function FullestPorts() {
   const sample = useLive("links", (store) => store.links);
   const history = useStore().linkHistory;

@@ -19,7 +19,7 @@ import { dropped, portQueues, waiting, waitingOnly } from "./rows";
 
 const FULL_PACKETS = 256;
 
-/** All ports with their queues, and beside them what waited in the fullest of them in the last minute. */
+/** Show all ports with their queues, and beside them the queues that were longest in the last minute. */
 export function QueuesPage() {
   return (
     <div className={styles["page"]}>
@@ -34,7 +34,7 @@ export function QueuesPage() {
 // Its chart comes after the table is drawn.
 const FullestPorts = lazy(async () => ({ default: (await import("./FullestPorts")).FullestPorts }));
 
-/** What waits in the queues of ports now, those with most first: of all, or of the *first* ones. */
+/** Show the packets in the queues of ports now, longest first: of all, or of the *first* ports. */
 export function Queues({ first }: { first?: number }) {
   const source = useSource();
   const sample = useLive("links", (store) => store.links);

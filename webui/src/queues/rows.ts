@@ -20,7 +20,7 @@ export interface PortQueues {
   }[];
 }
 
-/** The same from totals, for ports whose links report nothing: what waits only. */
+/** Return the same from totals, for ports whose links report nothing: waiting packets only. */
 export function waitingOnly(view: QueuesView): PortQueues[] {
   const rows = view.switches.flatMap((switchView) =>
     switchView.ports.map((port) => ({
@@ -37,7 +37,7 @@ export function waitingOnly(view: QueuesView): PortQueues[] {
   return inOrder(rows);
 }
 
-/** Directions that report their queues, those with most waiting first, then by name. */
+/** Return directions that report their queues, those with most waiting first, then by name. */
 export function portQueues(sample: LinksSample, fabric: FabricView | undefined): PortQueues[] {
   const rows: PortQueues[] = [];
   for (const link of sample.links) {
@@ -66,8 +66,8 @@ export const dropped = (port: PortQueues): number =>
   port.queues.reduce((sum, queue) => sum + (queue.dropped_per_s ?? 0), 0);
 
 /**
- * Packets that waited at the *most* ports whose queues were longest in *history*, a series a port, by name; ports without a
- * queue then are none of them. All have the times of the link that has been known longest.
+ * Return the packets that waited at the *most* ports whose queues were longest in *history*, a series a port, by name,
+ * without ports whose queues were empty. All have the times of the link that has been known longest.
  */
 export function fullest(
   sample: LinksSample,

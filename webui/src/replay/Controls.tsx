@@ -3,7 +3,7 @@ import { SPEEDS, speedName } from "./clock";
 import type { Playback } from "./usePlayback";
 import type { Replay } from "./frame";
 
-/** Play, pause, step, speed and seek. */
+/** Offer play, pause, step, speed and seek. */
 export function Controls({
   replay,
   playback,

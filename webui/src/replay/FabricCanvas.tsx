@@ -14,7 +14,7 @@ const MOST = 760;
 /** Pixels of the page above and below the fabric. */
 const AROUND = 450;
 
-/** The fabric at one instant, and below it what is under the pointer. *description*: what it shows, in words. */
+/** Draw the fabric at an instant, and below it what is under the pointer. *description*: what it shows, in words. */
 export function FabricCanvas({
   trace,
   frame,

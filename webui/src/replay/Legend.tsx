@@ -10,7 +10,7 @@ const NAMES: Readonly<Record<string, string>> = {
   feedback: "agents' feedback",
 };
 
-/** What marks and bars mean. */
+/** Explain the marks and bars. */
 export function Legend() {
   const size = 14 * useScale();
   return (

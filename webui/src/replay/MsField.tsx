@@ -1,6 +1,6 @@
 import { NumberInput } from "@mantine/core";
 
-/** A field for whole milliseconds of a run. */
+/** Edit a time in whole milliseconds of a run. */
 export function MsField({
   label,
   value,

@@ -7,8 +7,10 @@ import { recordingPath } from "./address";
 import { ReplayView } from "./ReplayView";
 import { readTrace, type Trace, TraceError } from "./trace";
 
-/** A recorded window of a run, simulated or on switches, packet by packet: of a file, which is read here and sent nowhere, or of a run
- *  that the address names: what was recorded of it on switches, or what the controller simulates again. */
+/**
+ * Replay a recorded window of a run, simulated or on switches, packet by packet: from a file, which is read here and
+ * sent nowhere, or of a run that the address names (recorded on switches, or simulated again by the controller).
+ */
 export function ReplayPage() {
   const [search] = useSearch();
   const [trace, setTrace] = useState<Trace | null>(null);

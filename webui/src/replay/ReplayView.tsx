@@ -14,7 +14,7 @@ import { Legend } from "./Legend";
 import type { Flow, Trace } from "./trace";
 import { usePlayback } from "./usePlayback";
 
-/** A recording that is played. */
+/** Play a recording. */
 export function ReplayView({ trace }: { trace: Trace }) {
   const replay = useMemo(() => new Replay(trace), [trace]);
   const [search, change] = useSearch();

@@ -11,7 +11,7 @@ export interface Window {
   length: number;
 }
 
-/** The API's path of the recording that an address asks for; null: it asks for none. */
+/** Return the API's path of the recording that an address asks for; null: it asks for none. */
 export function recordingPath(search: URLSearchParams): string | null {
   const experiment = Number(search.get("experiment"));
   const scheme = search.get("scheme");
@@ -28,7 +28,10 @@ export function recordingPath(search: URLSearchParams): string | null {
   return `/experiments/${experiment}/recording?${query}`;
 }
 
-/** The address under which a window of an experiment's run is played; of a run on switches there is the recorded one alone. */
+/**
+ * Return the address under which a window of an experiment's run is played; a run on switches has only its recorded
+ * window.
+ */
 export function replayAddress(experiment: number, scheme: string, window?: Window): string {
   const chosen = window && { from: String(window.from), for: String(window.length) };
   return `/watch/replay?${new URLSearchParams({ experiment: String(experiment), scheme, ...chosen })}`;

@@ -23,7 +23,7 @@ export function fromAddress(text: string | null, beginPs: number, lengthPs: numb
   return at >= 0 && at <= lengthPs ? at : null;
 }
 
-/** `1:10 000 slow`: how a speed is called. */
+/** Return the name of a speed: `1:10 000 slow`. */
 export function speedName(speed: number): string {
   if (speed === 1) return "as it was";
   return `${Math.round(1 / speed).toLocaleString("en-US")} times slower`;

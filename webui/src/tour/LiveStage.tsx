@@ -10,7 +10,7 @@ import { QueryResult } from "../parts/QueryResult";
 import { LiveFabric } from "../watch/WatchPage";
 import { WatchSource } from "../watch/WatchSource";
 
-/** The run that was begun from a step, live, and its results once it has ended. */
+/** Show the run that was started from a step, live, and its results once it has ended. */
 export function LiveStage({ experiment, leave }: { experiment: number; leave: () => void }) {
   const query = useExperiment(experiment);
   const run = useRun();

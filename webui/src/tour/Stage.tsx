@@ -13,7 +13,7 @@ const PS_PER_MS = 1e9;
 /** A packet is on a link for 4 ms of the run: a tenth of a second here. */
 const SPEED = 0.04;
 
-/** The stretch of a recording that a step speaks of, over and over. */
+/** Replay the part of a recording that a step describes, in a loop. */
 export function Stage({ trace, step }: { trace: Trace; step: Step }) {
   const replay = useMemo(() => new Replay(trace), [trace]);
   const { at, playing, toggle } = usePlayback({

@@ -16,7 +16,7 @@ import styles from "./tour.module.css";
 
 const LiveStage = lazy(async () => ({ default: (await import("./LiveStage")).LiveStage }));
 
-/** Six steps on what the schemes do, each on a recorded window of a simulated run: no fabric is needed. */
+/** Show six steps on what the schemes do, each on a recorded window of a simulated run: no fabric is needed. */
 export function TourPage() {
   const [search, change] = useSearch();
   const number = stepOf(search.get("step"));

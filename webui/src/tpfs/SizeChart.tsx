@@ -4,7 +4,7 @@ import { Distribution } from "../charts/Distribution";
 import { byteSize } from "../parts/units";
 import { SERIES } from "./series";
 
-/** Distribution of flow sizes, a curve a type. */
+/** Draw the distribution of flow sizes, a curve a type. */
 export function SizeChart({ learnt }: { learnt: LearntTypes }) {
   const curves = useMemo(
     () =>

@@ -12,7 +12,7 @@ const RIGHT = 24;
 /** Pixels between two marks at least. */
 const APART = 22;
 
-/** Thresholds of each type beside the default ones: a mark for each queue that a flow sinks to. */
+/** Draw thresholds of each type beside the default thresholds: a mark for each queue to which a flow is demoted. */
 export function ThresholdChart({ learnt }: { learnt: LearntTypes }) {
   const rows = [
     { name: "default", thresholds: learnt.default_thresholds_bytes },

@@ -17,8 +17,10 @@ import { ThresholdChart } from "./ThresholdChart";
 import { TypeMark } from "./TypeMark";
 import { typeName } from "./types";
 
-/** Types of flows that TPFS learnt on the fabric that is watched: what distinguishes them, how large their flows are, and
- *  where they sink. */
+/**
+ * Show types of flows that TPFS learnt on the watched fabric: what distinguishes them, how large their flows are, and
+ * at which sizes they are demoted.
+ */
 export function TpfsPanels() {
   return (
     <WatchSource>

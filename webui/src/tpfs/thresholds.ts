@@ -9,7 +9,7 @@ export interface Mark {
   to: number;
 }
 
-/** Marks of ascending *thresholds* (bytes), at least *apart* pixels from each other where *x* puts them. */
+/** Return marks of ascending *thresholds* (bytes), at least *apart* pixels from each other where *x* puts them. */
 export function marks(thresholds: readonly number[], x: (bytes: number) => number, apart: number): Mark[] {
   const groups: { first: number; last: number }[] = [];
   thresholds.forEach((threshold, index) => {

@@ -18,7 +18,7 @@ import styles from "./understand.module.css";
 /** Kept experiments that are looked through, the newest. */
 const LOOKED_AT = 20;
 
-/** What papers claim of a scheme, each with what came of it: in Capstan's evidence, and in experiments here. */
+/** Show what papers claim of a scheme, each with its outcome: in Capstan's evidence, and in experiments here. */
 export function Evidence({ scheme }: { scheme: string }) {
   const there = useHas("/evidence");
   return (
@@ -103,7 +103,7 @@ function Claims({ claims }: { claims: readonly EvidenceClaim[] }) {
   );
 }
 
-/** Whether a claim holds in simulation and on switches, by which ratios, and why not. */
+/** Show whether a claim holds in simulation and on switches, by which ratios, and why not. */
 function Row({ row }: { row: EvidenceRowView }) {
   return (
     <>

@@ -17,7 +17,9 @@ import styles from "./understand.module.css";
 const TpfsPanels = lazy(async () => ({ default: (await import("../tpfs/TpfsPanels")).TpfsPanels }));
 const CaptonPanels = lazy(async () => ({ default: (await import("../capton/CaptonPanels")).CaptonPanels }));
 
-/** A scheme: what it does, drawn and in words, its parts, its file, what its paper claims and what was measured. */
+/**
+ * Show a scheme: what it does, drawn and in words, its parts, its file, what its paper claims and what was measured.
+ */
 export function SchemeView({ scheme }: { scheme: Scheme }) {
   const noFabric = useFabric().data?.switches.length === 0;
   const inForce = useScheme().data?.base === scheme.name && !noFabric;
@@ -117,7 +119,7 @@ function ClassDiagram({ part }: { part: Part }) {
   );
 }
 
-/** The scheme's file, to read and to begin one's own from. */
+/** Show the scheme's file, to read and as the start of a scheme of the user's own. */
 function Source({ name }: { name: string }) {
   const path = `/schemes/${name}.yaml`;
   const text = useQuery({

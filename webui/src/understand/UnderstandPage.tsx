@@ -7,7 +7,10 @@ import { SchemeMark } from "../parts/SchemeMark";
 import { SchemeView } from "./SchemeView";
 import styles from "./understand.module.css";
 
-/** `/understand`: the scheme in force; `/understand/caps`: that one. The list beside it has all others. */
+/**
+ * Show the scheme in force (`/understand`) or the scheme that the address names (`/understand/caps`). The list beside
+ * it has all others.
+ */
 export function UnderstandPage() {
   const [, part] = usePath();
   const schemes = useSchemes();

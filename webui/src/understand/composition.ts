@@ -17,7 +17,7 @@ export interface Part {
   words: string;
 }
 
-/** Each class's paths, for each mode of its leaf where the scheme has modes. */
+/** Return each class's paths, for each mode of its leaf where the scheme has modes. */
 export function parts(scheme: Scheme): Part[] {
   return (["short", "long"] as const).flatMap((trafficClass) => {
     const part = scheme[trafficClass];
@@ -36,7 +36,10 @@ export function parts(scheme: Scheme): Part[] {
   });
 }
 
-/** Whether a class's packets spread: switches must hash the source port, and the agent must vary it within a flow. */
+/**
+ * Return true if a class's packets spread: switches must hash the source port, and the agent must vary it within a
+ * flow.
+ */
 function spreads(group: string, part: ClassScheme): boolean {
   return group !== "hash" && !["flow-hash", "label-hash", "plb"].includes(part.entropy);
 }
@@ -82,11 +85,11 @@ const REDUNDANCY: Readonly<Record<string, string>> = {
   "one-per-unit": "one repair a unit",
 };
 
-/** Whether it is for simulations alone: no lab has its hosts and ports. */
+/** Return true if a scheme is for simulations alone: no lab has its hosts and ports. */
 export const onlySimulated = (scheme: Pick<Scheme, "dctcp" | "pfabric">): boolean =>
   scheme.dctcp != null || scheme.pfabric != null;
 
-/** The parts of a scheme but for its paths, as a name and a sentence each. */
+/** Return the parts of a scheme except its paths, as a name and a sentence each. */
 export function mechanisms(scheme: Scheme): { name: string; words: string }[] {
   const of = (trafficClass: "short" | "long") => {
     const { coding, release } = scheme[trafficClass];

@@ -6,7 +6,7 @@ import type { Claim, Experiment, Finding, ResultDocument, SweepDocument } from "
 /** What a claim is about. */
 type About = Pick<EvidenceClaim, "text" | "scheme" | "against">;
 
-/** Claims that are about *scheme*; those in which it is the better one first. */
+/** Return claims that are about *scheme*; those in which it is the better one first. */
 export function claimsOf<C extends About>(claims: readonly C[], scheme: string): C[] {
   return [
     ...claims.filter((claim) => claim.scheme === scheme),
@@ -14,17 +14,20 @@ export function claimsOf<C extends About>(claims: readonly C[], scheme: string):
   ];
 }
 
-/** A claim's findings: none, one, or one of each point of a sweep. */
+/** Return a claim's findings: none, one, or one of each point of a sweep. */
 export function asList(ours: Claim["ours"]): readonly Finding[] {
   if (ours == null) return [];
   return "verdict" in ours ? [ours] : ours;
 }
 
-/** Whether *known*, of a result, is the preset's *claim*: presets share texts, and a text may be about several pairs. */
+/**
+ * Return true if *known*, of a result, is the preset's *claim*: presets share texts, and a text may be about several
+ * pairs.
+ */
 const isOf = (claim: About, { text, compare }: Claim): boolean =>
   text === claim.text && compare?.scheme === claim.scheme && compare.against === claim.against;
 
-/** What *experiments* of *preset* found of its *claim*: a finding of each, or of each point of a sweep. */
+/** Return what *experiments* of *preset* found of its *claim*: a finding of each, or of each point of a sweep. */
 export function findingsOf(
   experiments: readonly Experiment[],
   preset: string,

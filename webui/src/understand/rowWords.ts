@@ -14,19 +14,19 @@ const WORDS: Readonly<Record<FoundView["verdict"], string>> = {
   "not run": "– not run yet",
 };
 
-/** A claim's verdict, and its ratios with their intervals: of each point of a sweep. */
+/** Return a claim's verdict, and its ratios with their intervals: of each point of a sweep. */
 export function foundWords({ verdict, figures, note }: FoundView): { verdict: string; detail: string } {
   const ratios = figures.map(ratioWords).join("; ");
   return { verdict: WORDS[verdict], detail: ratios + (note && (ratios ? ` (${note})` : note)) };
 }
 
-/** `load = 0.3: 0.35 (0.19 to 0.81)`. */
+/** Return a ratio with its interval in words: `load = 0.3: 0.35 (0.19 to 0.81)`. */
 function ratioWords({ point, ratio, low, high }: RatioView): string {
   const interval = low === null || high === null ? "" : ` (${low.toFixed(2)} to ${high.toFixed(2)})`;
   return `${point && `${point}: `}${ratio.toFixed(2)}${interval}`;
 }
 
-/** Both kinds of run that a row is of. */
+/** Return both kinds of run that a row is of. */
 export const places = (row: EvidenceRowView): readonly (readonly [string, FoundView])[] => [
   ["In simulation", row.simulated],
   ["On switches", row.on_switches],
@@ -37,7 +37,7 @@ export interface Piece {
   code: boolean;
 }
 
-/** A sentence in Markdown, without its links, which lead to files of the checkout. */
+/** Return a sentence in Markdown without its links, which lead to files of the checkout. */
 export function pieces(markdown: string): Piece[] {
   const plain = markdown.replace(/\[([^\]]+)\]\([^)]+\)/g, "$1");
   return plain

@@ -3,7 +3,7 @@ import { useSource } from "../api/source";
 import { Link } from "../app/Link";
 import { Quiet } from "../parts/Quiet";
 
-/** Which run a view follows, where it follows an experiment's; below a WatchSource. */
+/** Show which run a view follows, where it follows an experiment's; below a WatchSource. */
 export function FollowedRun() {
   const { experiment, here } = useRun();
   const elsewhere = useSource() !== "";

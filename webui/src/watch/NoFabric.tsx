@@ -8,7 +8,7 @@ import { Column, Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
 
-/** What there is to watch without switches: simulations that run, and how to come to something to see. */
+/** Show what there is to watch without switches: simulations that run, and how to get to a fabric. */
 export function NoFabric() {
   const queue = useHas("/specs") === true;
   return (
@@ -74,7 +74,7 @@ function Begin() {
   );
 }
 
-/** Those of the queue's experiments that are simulated now. */
+/** List those of the queue's experiments that are simulated now. */
 function Simulations() {
   const engine = useEngine().data;
   return engine?.running.map((id) => <Simulation key={id} id={id} />);

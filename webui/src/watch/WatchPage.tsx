@@ -35,8 +35,7 @@ export function WatchPage() {
   );
 }
 
-/** All of what runs at a glance: the fabric, and beside it (*stacked*: below it) what flows make of it, or the link or host that
- *  was chosen. */
+/** Show the fabric, and beside it (*stacked*: below it) the flows' figures, or the link or host that was chosen. */
 export function LiveFabric({ stacked = false }: { stacked?: boolean }) {
   const fabric = useFabric();
   const scheme = useScheme().data?.scheme;
@@ -108,7 +107,7 @@ interface Parts {
   rest: ReactNode;
 }
 
-/** What flows make of the fabric is beside it and the rest, or between them. */
+/** Lay out the flows' figures beside the fabric and the rest, or between them. */
 function Placed({ stacked, fabric, flows, rest }: Parts) {
   if (stacked) {
     return (
@@ -130,7 +129,7 @@ function Placed({ stacked, fabric, flows, rest }: Parts) {
   );
 }
 
-/** In place of a fabric of no switches. */
+/** Say, in place of a fabric, that there are no switches. */
 function WithoutSwitches() {
   if (useSource() !== "") {
     return (

@@ -6,8 +6,10 @@ import { connect } from "../live/connection";
 import { LiveStore } from "../live/store";
 import { LiveContext } from "../live/useLive";
 
-/** Views of what there is to watch: the run that the queue is at, if that is on a fabric of its own; else this controller's
- * fabric. */
+/**
+ * Provide the source of what is watched: the run that the queue executes, if it has a fabric of its own; else this
+ * controller's fabric.
+ */
 export function WatchSource({ children }: { children: ReactNode }) {
   const { experiment, here } = useRun();
   if (here || experiment === null) return children;

@@ -14,7 +14,8 @@ fn raised(error: Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// A thread that asks while another one is being answered waits; after a panic the decisions may be wrong, not unsafe.
+/// Locks the scheduler: a thread waits while another one is being answered; after a panic the decisions may be wrong,
+/// not unsafe.
 fn held<T>(scheduler: &Mutex<T>) -> MutexGuard<'_, T> {
     scheduler.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -43,7 +43,7 @@ impl DatagramReceiver {
         Ok(DatagramReceiver { inbox: Arc::new(Mutex::new(Inbox::new(datagram_bytes))), texts: Texts::new() })
     }
 
-    /// What waits at a socket, one by one: data, source address, source port, TOS.
+    /// Reads the datagrams that wait at a socket, each as data, source address, source port, TOS.
     fn datagrams<'py>(&mut self, py: Python<'py>, fd: RawFd) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let mut inbox = inbox::open(&self.inbox);
         inbox.fetch(fd, true)?;
@@ -66,7 +66,7 @@ pub struct Leaving<'a> {
     pub body: &'a [u8],
 }
 
-/// IPv4 and UDP headers; the kernel fills in the IPv4 checksum, UDP has none, for the datagram has its CRC.
+/// Returns IPv4 and UDP headers; the kernel fills in the IPv4 checksum, UDP has none, for the datagram has its CRC.
 fn outer(source: [u8; 4], leaving: &Leaving<'_>) -> [u8; OUTER_BYTES] {
     let Leaving { address, ports, tos, .. } = *leaving;
     let data_bytes = leaving.head.len() + leaving.body.len();
@@ -84,7 +84,7 @@ fn outer(source: [u8; 4], leaving: &Leaving<'_>) -> [u8; OUTER_BYTES] {
     head
 }
 
-/// How many of the datagrams found room.
+/// Sends datagrams; returns for how many of them there was room.
 pub fn send<'a, T>(
     fd: RawFd,
     source: [u8; 4],
@@ -130,12 +130,12 @@ fn send_some<'a, const N: usize, T>(
     send_messages(fd, &mut messages[..datagrams.len()])
 }
 
-/// What the kernel only reads.
+/// Returns a vector of bytes that the kernel only reads.
 fn piece(bytes: &[u8]) -> libc::iovec {
     libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
 }
 
-/// How many of the messages were sent. They point to what lives until after the call.
+/// Sends messages, which must point to what lives until after the call; returns how many were sent.
 fn send_messages(fd: RawFd, messages: &mut [libc::mmsghdr]) -> usize {
     let (mut at, mut sent) = (0, 0);
     while at < messages.len() {
@@ -189,7 +189,7 @@ fn write_packets(fd: RawFd, packets: Vec<Bound<'_, PyBytes>>) -> usize {
     deliver(fd, &slices)
 }
 
-/// Give sound packets to a TUN device with IFF_VNET_HDR. How many writes the kernel refused.
+/// Write sound packets to a TUN device with IFF_VNET_HDR; return how many writes the kernel refused.
 pub fn deliver(fd: RawFd, packets: &[&[u8]]) -> usize {
     let mut refused = 0;
     let mut pieces: Vec<libc::iovec> = Vec::with_capacity(packets.len() + 1);
@@ -214,7 +214,8 @@ pub fn deliver(fd: RawFd, packets: &[&[u8]]) -> usize {
     refused
 }
 
-/// Header and packet for the device, of a packet of a rare kind whose checksum the datagram's CRC has made needless.
+/// Returns header and packet for the device, of a packet of a rare kind whose checksum the datagram's CRC has made
+/// needless.
 fn whole(packet: &[u8]) -> Vec<u8> {
     let mut data = vec![0; VNET_BYTES];
     data.extend_from_slice(packet);

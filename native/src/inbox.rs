@@ -37,7 +37,7 @@ pub struct Inbox {
     ask: usize,
 }
 
-/// Only one thread uses an inbox at a time; a panic leaves nothing half done in it.
+/// Locks an inbox, which only one thread uses at a time; a panic leaves nothing half done in it.
 pub fn open<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -49,7 +49,7 @@ impl Inbox {
         Inbox { width, slots, came: Vec::with_capacity(MOST), ask: 1 }
     }
 
-    /// Have what waits at a socket, unless there is something already. `busy`: something waited when we came to ask.
+    /// Read what waits at a socket, unless there is something already. `busy`: the poll before found datagrams.
     pub fn fetch(&mut self, fd: RawFd, busy: bool) -> io::Result<()> {
         if !self.came.is_empty() {
             return Ok(());
@@ -113,7 +113,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// All that is here, which is gone then. What is kept of a datagram keeps its slot from others, so small ones are
+    /// Takes all datagrams that have arrived. A slice of a datagram keeps its slot from others, so small ones are
     /// copied: nothing takes more than twice its size.
     pub fn take(&mut self) -> impl Iterator<Item = (Came, Bytes)> + '_ {
         let width = self.width;

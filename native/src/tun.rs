@@ -19,7 +19,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Have the next packet, unless there is one already.
+    /// Read the next packet, unless there is one already.
     pub fn fetch(&mut self, fd: RawFd) -> io::Result<()> {
         if self.length.is_some() {
             return Ok(());
@@ -37,12 +37,12 @@ impl Waiting {
         }
     }
 
-    /// What was read, still to be taken.
+    /// Returns what was read and not taken yet.
     pub fn data(&self) -> Option<&[u8]> {
         self.length.map(|length| &self.buffer[..length])
     }
 
-    /// What was read is done with.
+    /// Discards what was read.
     pub fn clear(&mut self) {
         self.length = None;
     }
@@ -61,7 +61,8 @@ const NEEDS_CHECKSUM: u8 = 1;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// Whether the checksum that the kernel left unfinished is of a kind that is finished when the packet is written.
+/// Returns true if the checksum that the kernel left unfinished is of a kind that is finished when the packet is
+/// written.
 fn is_known_checksum(packet: &[u8]) -> bool {
     packet.len() >= inner::TRANSPORT
         && matches!(packet[9], TCP | UDP)
@@ -96,7 +97,8 @@ impl TunReader {
     }
 }
 
-/// Packet, payload of a segment (0: it is not to be cut) and what is seen of it, where a read is of the commonest kinds.
+/// Returns the packet, the payload of a segment (0: it is not to be cut) and the fields of its headers, where a read is
+/// of the commonest kinds.
 pub fn known(data: &[u8]) -> Option<(&[u8], i32, Seen)> {
     let (header, packet) = data.split_at_checked(coalesce::VNET_BYTES)?;
     let size = i32::from(u16::from_ne_bytes([header[4], header[5]]));
@@ -109,7 +111,7 @@ pub fn known(data: &[u8]) -> Option<(&[u8], i32, Seen)> {
     Some((packet, size, inner::look_plain(packet)?))
 }
 
-/// What Python calls an `InnerPacket`: of *class*, a named tuple.
+/// Returns what Python calls an `InnerPacket`: of *class*, a named tuple.
 fn seen_by<'py>(class: &Bound<'py, PyType>, seen: &Seen) -> PyResult<Bound<'py, PyAny>> {
     let (py, destination) = (class.py(), seen.flow.destination());
     let fields = (

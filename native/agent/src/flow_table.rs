@@ -108,7 +108,7 @@ impl<K: Copy + Eq + Hash, F: Flow> FlowTable<K, F> {
         self.places.get(key).copied().map(FlowId)
     }
 
-    /// Takes in a new flow. Returns its place, and the flow that had to go for it.
+    /// Adds a new flow. Returns its place, and the flow that had to go for it.
     pub fn put(&mut self, key: K, flow: F) -> (FlowId, Option<F>) {
         let mut gone = self.end(&key);
         if gone.is_none() && self.places.len() >= self.limit {

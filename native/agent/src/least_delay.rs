@@ -26,7 +26,7 @@ impl Least {
 }
 
 impl LeastDelay {
-    /// Takes in a delay. Returns it as microseconds above the least.
+    /// Adds a delay. Returns it as microseconds above the least.
     pub fn above(&mut self, delay_us: u32, now: Seconds) -> i32 {
         let fresh = Least { now_us: delay_us, before_us: None, since: now };
         let least = self.0.get_or_insert(fresh);

@@ -115,7 +115,7 @@ impl<P: Packet> Peer<P> {
         }
     }
 
-    /// Takes in that the peer came back as a new session: what it had sent before means nothing any more.
+    /// Notes that the peer came back as a new session: what it had sent before means nothing any more.
     pub fn restarted(&mut self) {
         self.least_delay = LeastDelay::default();
         self.arrivals = Arrivals::default();
@@ -170,7 +170,7 @@ pub struct Changes {
 }
 
 impl<P: Packet> Peers<P> {
-    /// Takes in a directory, in its order, without ourselves. Returns what changes.
+    /// Processes a directory, in its order, without ourselves. Returns what changes.
     pub fn set(&mut self, directory: Vec<Known>) -> Changes {
         let mut changes = Changes::default();
         let before = std::mem::take(&mut self.by_address);
@@ -213,7 +213,7 @@ impl<P: Packet> Peers<P> {
         changes
     }
 
-    /// Takes in one agent more, which no directory has named yet. Returns its peer.
+    /// Adds one agent more, which no directory has named yet. Returns its peer.
     pub fn add(&mut self, known: Known) -> PeerId {
         let id = PeerId(self.slots.len() as u32);
         self.known = true;

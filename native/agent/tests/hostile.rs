@@ -65,7 +65,7 @@ fn addresses(host: usize) -> Vec<Address> {
     overlay(host).iter().map(|bytes| Address::of(bytes).unwrap()).collect()
 }
 
-/// A policy drawn at random: every path policy, code, rule and estimator comes up.
+/// Draws a policy at random: every path policy, code, rule and estimator comes up.
 fn policies(random: &mut Generator) -> (HostPolicy, Serving) {
     let reps = RepsSettings { congested_s: 0.01, explore_packets: 8, freeze_s: 0.1 };
     let plb =
@@ -157,7 +157,7 @@ fn core(host: usize, random: &mut Generator) -> Core {
     core
 }
 
-/// An inner packet that is right: IPv4 or IPv6, TCP, UDP or ICMP, of one of a few flows or of a fresh one.
+/// Draws an inner packet that is right: IPv4 or IPv6, TCP, UDP or ICMP, of one of a few flows or of a fresh one.
 fn packet(random: &mut Generator, from: usize) -> Vec<u8> {
     let protocol = pick(random, &[6, 6, 6, 17, 1, 58]);
     let payload = pick(random, &[0, 1, 100, 1300, 4000, 60_000]) as usize;
@@ -217,7 +217,7 @@ fn mutate(random: &mut Generator, bytes: &mut Vec<u8>) {
     }
 }
 
-/// A number near those that are in use, or any.
+/// Draws a number near those that are in use, or any.
 fn number(random: &mut Generator, near: u32) -> u32 {
     match random.below(8) {
         0 => random.bits32(),
@@ -226,7 +226,7 @@ fn number(random: &mut Generator, near: u32) -> u32 {
     }
 }
 
-/// The body of a datagram of that kind, mostly right.
+/// Draws the body of a datagram of that kind, mostly right.
 fn body(random: &mut Generator, kind: u8, samples: &[Datagram], near: u32) -> Vec<u8> {
     let mut body = match kind {
         SOURCE => packet(random, 1),
@@ -261,7 +261,7 @@ fn body(random: &mut Generator, kind: u8, samples: &[Datagram], near: u32) -> Ve
     body
 }
 
-/// A datagram of the peer: what it has sent, that with other headers, or any bytes.
+/// Draws a datagram of the peer: what it has sent, that with other headers, or any bytes.
 fn datagram(random: &mut Generator, samples: &[Datagram], near: &mut u32) -> Vec<u8> {
     if random.below(3) == 0 && !samples.is_empty() {
         let sample = pick(random, samples);

@@ -46,7 +46,7 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// `groups`: by host, from the leaf upwards; all hosts have as many.
+    /// Makes a fabric. `groups`: by host, from the leaf upwards; all hosts have as many.
     pub fn new(groups: Vec<Vec<u32>>, capacities: Vec<i64>) -> Result<Fabric, Error> {
         let levels = groups.first().map_or(0, Vec::len);
         if levels > MOST_LEVELS || groups.iter().any(|of| of.len() != levels) {
@@ -77,7 +77,8 @@ impl Fabric {
         self.groups.len()
     }
 
-    /// Access links up and down first, then up and down of every level that the two do not share.
+    /// Returns the links of a path: access links up and down first, then up and down of every level that the two do not
+    /// share.
     pub fn path(&self, source: usize, destination: usize) -> Result<Path, Error> {
         if source >= self.hosts() || destination >= self.hosts() || source == destination {
             return Err(Error(format!(
@@ -99,12 +100,13 @@ impl Fabric {
         Ok(path)
     }
 
-    /// The rate of the slowest link.
+    /// Returns the rate of the slowest link, bit/s.
     pub fn line(&self, path: &Path) -> i64 {
         path.links().iter().map(|&link| self.capacities[link as usize]).min().unwrap_or(0)
     }
 
-    /// By link above the leaves' hosts, the access links of the same direction behind it; none for access links.
+    /// Returns, by link above the leaves' hosts, the access links of the same direction behind it; none for access
+    /// links.
     pub fn behind(&self) -> Vec<Vec<u32>> {
         let mut behind = vec![Vec::new(); self.capacities.len()];
         for (host, groups) in self.groups.iter().enumerate() {

@@ -40,7 +40,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Smallest rate that a flow of this line rate is granted; its line rate itself where that is 0.
+/// Returns the least rate that a flow of this line rate is granted; its line rate itself where that is 0.
 pub(crate) fn least_rate(line: i64, least_share: i64) -> i64 {
     let least = (i128::from(line) * i128::from(least_share) + 999_999) / 1_000_000;
     i64::try_from(least).unwrap_or(i64::MAX)

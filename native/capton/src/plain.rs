@@ -94,7 +94,7 @@ impl Plain {
         self.flows.is_empty()
     }
 
-    /// Remaining sizes from the granted rate and the time that has passed.
+    /// Reduces the remaining sizes by what the granted rates have sent since.
     fn advance(&mut self, now: i128) {
         let passed = (now - self.now).max(0);
         self.now += passed;

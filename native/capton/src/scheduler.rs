@@ -113,7 +113,8 @@ impl Scheduler {
         scheduler
     }
 
-    /// A flow has so many bytes to send; one that is known already has so many left. It ages from `asked` on.
+    /// Requests a rate for a flow of so many bytes, or sets what a known flow has left; returns the changed grants. The
+    /// flow ages from `asked` on.
     pub fn request(
         &mut self,
         id: u64,
@@ -145,7 +146,7 @@ impl Scheduler {
         Ok(self.decisions())
     }
 
-    /// A flow has nothing left, or is given up.
+    /// Removes a flow that has nothing left, or is given up; returns the changed grants.
     pub fn finished(&mut self, id: u64, now: i128) -> Vec<Decision> {
         self.begin(now);
         if let Some(slot) = self.index.get(&id).copied() {
@@ -155,7 +156,8 @@ impl Scheduler {
         self.decisions()
     }
 
-    /// Flows whose grant has outlived their bytes by the time-out are given up: they come first, with rate 0.
+    /// Gives up flows whose grant has outlived their bytes by the time-out; returns the changed grants, theirs first,
+    /// with rate 0.
     pub fn expire(&mut self, now: i128) -> Vec<Decision> {
         self.begin(now);
         let mut decisions = Vec::new();
@@ -171,7 +173,7 @@ impl Scheduler {
         decisions
     }
 
-    /// A virtual link has another capacity, 0 if all of it failed.
+    /// Sets the capacity of a virtual link, 0 if all of it failed; returns the changed grants.
     pub fn capacity(&mut self, link: usize, rate: i64, now: i128) -> Result<Vec<Decision>, Error> {
         let before = self.fabric.set_capacity(link, rate)?;
         self.begin(now);
@@ -193,7 +195,7 @@ impl Scheduler {
         Ok(self.decisions())
     }
 
-    /// When `expire` has something to do.
+    /// Returns when `expire` has something to do.
     pub fn next_event(&self) -> Option<i128> {
         self.ends.first().map(|(end, _)| end + self.parameters.finish_timeout)
     }
@@ -210,7 +212,7 @@ impl Scheduler {
         self.index.contains_key(&id)
     }
 
-    /// All flows in order.
+    /// Returns all flows in order.
     pub fn standing(&self, now: i128) -> Vec<Standing> {
         let now = now.max(self.now);
         let mut order: Vec<Key> = self.index.values().map(|&slot| self.key_at(slot, now)).collect();
@@ -229,7 +231,7 @@ impl Scheduler {
         order.iter().map(standing).collect()
     }
 
-    /// By link its capacity and what is granted of it, bit/s.
+    /// Returns, by link, its capacity and what is granted of it, bit/s.
     pub fn usage(&self) -> Vec<(i64, i64)> {
         let links = self.fabric.capacities.iter().zip(&self.links);
         links.map(|(&capacity, link)| (capacity, capacity - link.left)).collect()
@@ -303,7 +305,7 @@ impl Scheduler {
         }
     }
 
-    /// What this event has changed, stops first.
+    /// Returns the grants that this event has changed, stops first.
     fn decisions(&self) -> Vec<Decision> {
         let flows = self.touched.iter().map(|&slot| &self.flows[slot as usize]);
         let changed = flows.filter(|flow| flow.rate != flow.before);

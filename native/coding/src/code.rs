@@ -36,7 +36,7 @@ impl Code {
         }
     }
 
-    /// What `numbered` knows it by.
+    /// Returns the number of the code, the inverse of `numbered`.
     pub fn number(self) -> u8 {
         match self {
             Code::Xor => 1,
@@ -46,7 +46,7 @@ impl Code {
         }
     }
 
-    /// Whether a unit of k sources and r repairs can be.
+    /// Returns an error unless a unit of k sources and r repairs is possible.
     pub fn check(self, k: usize, r: usize) -> Result<(), Error> {
         if k == 0 || k > MOST || r == 0 || r > MOST {
             return invalid!("a unit of k = {k}, r = {r} cannot be: both must be 1..{MOST}");
@@ -57,8 +57,8 @@ impl Code {
         Ok(())
     }
 
-    /// Whether `decode` is likely to find anything with so many sources missing and repairs at hand: of a dense code fewer
-    /// repairs than losses say nothing.
+    /// Returns true if `decode` is likely to find anything with so many sources missing and repairs at hand: of a dense
+    /// code fewer repairs than losses determine nothing.
     pub fn worth_trying(self, missing: usize, repairs: usize) -> bool {
         match self {
             Code::Rlc | Code::Mds => repairs >= missing,
@@ -66,7 +66,8 @@ impl Code {
         }
     }
 
-    /// Coefficients over GF(256): a row of k for each index (below MOST). Only of codes that are given by such rows.
+    /// Returns coefficients over GF(256): a row of k for each index (below MOST). Only of codes that are given by such
+    /// rows.
     fn rows(self, seed: u32, indices: impl Iterator<Item = usize>, k: usize) -> Vec<u8> {
         let mut rows = Vec::with_capacity(indices.size_hint().0 * k);
         for index in indices {
@@ -147,7 +148,7 @@ impl Code {
     }
 }
 
-/// c(seed, j, i) of `Rlc`: splitmix64 (Steele, Lea, Flood, OOPSLA 2014) at the counter that seed, j and i make.
+/// Returns c(seed, j, i) of `Rlc`: splitmix64 (Steele, Lea, Flood, OOPSLA 2014) at the counter that seed, j and i make.
 /// Never 0, so that any repair heals any single loss.
 fn random(seed: u32, repair: u64, source: u64) -> u8 {
     let mut state = (u64::from(seed) << 32) ^ (repair << 8 | source);

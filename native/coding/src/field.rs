@@ -17,18 +17,18 @@ pub static NIBBLES: [[u8; 32]; 256] = nibbles();
 /// word is the row that gives bit i of the product.
 pub static MATRICES: [u64; 256] = matrices();
 
-/// Product of two elements.
+/// Returns the product of two elements.
 #[inline]
 pub fn multiply(a: u8, b: u8) -> u8 {
     PRODUCT[a as usize][b as usize]
 }
 
-/// Inverse of an element that is not 0; 0 gives 0.
+/// Returns the inverse of an element that is not 0; 0 gives 0.
 pub const fn inverse(a: u8) -> u8 {
     quotient(1, a)
 }
 
-/// a / b; 0 where b is 0.
+/// Returns a / b; 0 where b is 0.
 pub const fn quotient(a: u8, b: u8) -> u8 {
     if a == 0 || b == 0 {
         return 0;
@@ -122,7 +122,7 @@ const fn matrices() -> [u64; 256] {
 mod tests {
     use super::*;
 
-    /// Multiplication bit by bit, by the definition.
+    /// Returns the product bit by bit, by the definition.
     fn slowly(a: u8, b: u8) -> u8 {
         let (mut a, mut sum) = (a as u16, 0);
         for bit in 0..8 {

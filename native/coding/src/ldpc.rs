@@ -21,14 +21,14 @@ impl ParkMiller {
         Self(u64::from(seed) % (Self::MODULUS - 1) + 1)
     }
 
-    /// The next number in 0 .. limit - 1.
+    /// Returns the next number in 0 .. limit - 1.
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0 * 16807 % Self::MODULUS;
         (self.0 * limit as u64 / Self::MODULUS) as usize
     }
 }
 
-/// The sources in each of the r rows of the parity check matrix, ascending.
+/// Returns the sources in each of the r rows of the parity check matrix, ascending.
 pub fn rows(k: usize, r: usize, seed: u32) -> Vec<Vec<usize>> {
     let mut random = ParkMiller::new(seed);
     let degree = LEFT_DEGREE.min(r.saturating_sub(1).max(1));
@@ -69,7 +69,7 @@ pub fn rows(k: usize, r: usize, seed: u32) -> Vec<Vec<usize>> {
     holds.chunks_exact(k).map(|members| (0..k).filter(|&source| members[source]).collect()).collect()
 }
 
-/// `out` is a repair of `width` bytes for each of the rows.
+/// Encodes `sources` into `out`: a repair of `width` bytes for each of the rows.
 pub fn encode(rows: &[Vec<usize>], sources: &[&[u8]], width: usize, out: &mut [u8]) {
     out.fill(0);
     for (j, members) in rows.iter().enumerate() {
@@ -115,7 +115,7 @@ fn toggle(set: &mut Columns, column: usize) {
     set[column / 64] ^= 1 << (column % 64);
 }
 
-/// How many columns there are, and the lowest (0 if there is none).
+/// Returns the number of columns, and the lowest (0 if there is none).
 fn size_and_lowest(set: &Columns) -> (u32, usize) {
     let size = set.iter().map(|word| word.count_ones()).sum();
     let word = set.iter().position(|&word| word != 0).unwrap_or(0);
@@ -150,7 +150,7 @@ pub struct System {
 }
 
 impl System {
-    /// `columns` are the unit's k sources and its repairs, None where unknown.
+    /// Makes a decoder. `columns` are the unit's k sources and its repairs, None where unknown.
     pub fn new(rows: &[Vec<usize>], columns: &[Option<&[u8]>], k: usize, width: usize) -> System {
         let rows = rows.iter().enumerate().map(|(j, members)| {
             let mut row = Row { unknown: [0; 8], value: vec![0; width] };
@@ -182,7 +182,7 @@ impl System {
         Ok(rows)
     }
 
-    /// Gauss-Jordan elimination over GF(2) of the rows that peeling left.
+    /// Solves the rows that peeling left, by Gauss-Jordan elimination over GF(2).
     pub fn eliminate(self) -> Result<Vec<(usize, Vec<u8>)>, Error> {
         let mut rows: Vec<Row> = self.rows.into_iter().filter(|row| row.unknown != [0; 8]).collect();
         let mut solved: Vec<Row> = Vec::new();

@@ -24,7 +24,7 @@ impl Matrix {
         }
     }
 
-    /// Gauss-Jordan elimination of the first `columns` columns; their pivots, in order of the rows.
+    /// Eliminates the first `columns` columns (Gauss-Jordan); returns their pivots, in order of the rows.
     fn reduce(&mut self, columns: usize) -> Vec<usize> {
         let rows = self.cells.len() / self.width;
         let mut pivots = Vec::with_capacity(columns.min(rows));
@@ -54,7 +54,8 @@ impl Matrix {
     }
 }
 
-/// `coefficients` are the rows of k of the repairs, in their order. All sizes fit: `Code::decode` has checked.
+/// Rebuilds the missing sources. `coefficients` are the rows of k of the repairs, in their order. All sizes fit:
+/// `Code::decode` has checked.
 pub fn decode(
     kernel: Kernel,
     coefficients: &[u8],

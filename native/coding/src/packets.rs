@@ -21,7 +21,7 @@ struct Symbols {
 }
 
 impl Symbols {
-    /// No rows, and place for so many of symbols of `length` bytes.
+    /// Makes an empty list with room for so many symbols of `length` bytes.
     fn with_capacity(rows: usize, length: usize) -> Symbols {
         let width = length.next_multiple_of(ALIGNMENT);
         let mut cells: Vec<u8> = Vec::with_capacity(rows * width + ALIGNMENT - 1);
@@ -47,7 +47,7 @@ impl Symbols {
     }
 }
 
-/// Length of the symbols of a unit of those packets: of the longest one.
+/// Returns the length of the symbols of a unit of those packets: of the longest packet.
 pub fn symbol_length(packets: &[&[u8]]) -> Result<usize, Error> {
     let mut longest = 0;
     for packet in packets {
@@ -71,8 +71,8 @@ pub struct Repairs {
 }
 
 impl Repairs {
-    /// The r repairs of a unit of packets, which are read where they are: only those that are shorter than the longest
-    /// are copied, for the zeros behind them.
+    /// Returns the r repairs of a unit of packets, which are read in place: only packets that are shorter than the
+    /// longest are copied, for the zeros behind them.
     pub fn encode(
         code: Code,
         kernel: Kernel,
@@ -102,12 +102,12 @@ impl Repairs {
         Ok(repairs)
     }
 
-    /// Bytes of a symbol.
+    /// Returns the bytes of a symbol.
     pub fn symbol_bytes(&self) -> usize {
         LENGTH_BYTES + self.longest
     }
 
-    /// Their symbols, in order, in two parts.
+    /// Returns their symbols, in order, in two parts.
     pub fn symbols(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.lengths.chunks_exact(LENGTH_BYTES).zip(self.packets.chunks_exact(self.longest))
     }
@@ -123,7 +123,8 @@ pub struct Received {
 }
 
 impl Received {
-    /// `packets` are the unit's k packets, None where one has not come; `repairs` have one length each.
+    /// Copies what has arrived of a unit. `packets` are the unit's k packets, None where a packet has not arrived;
+    /// `repairs` have one length each.
     pub fn pack(packets: &[Option<&[u8]>], repairs: &[(usize, &[u8])]) -> Result<Received, Error> {
         let Some(length) = repairs.first().map(|(_, symbol)| symbol.len()) else {
             return invalid!("a unit without repairs cannot be decoded");
@@ -152,7 +153,7 @@ impl Received {
         })
     }
 
-    /// Rebuilt packets with their indices, ascending; what is not determined is absent.
+    /// Returns rebuilt packets with their indices, ascending; what is not determined is absent.
     pub fn decode(
         &self,
         code: Code,

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::kernels::add;
 use crate::rebuilt::Rebuilt;
 
-/// `out` is r rows of `width` bytes.
+/// Encodes `sources` into `out`, r rows of `width` bytes.
 pub fn encode(sources: &[&[u8]], width: usize, out: &mut [u8]) {
     out.fill(0);
     let r = out.len() / width;

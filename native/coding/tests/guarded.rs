@@ -50,7 +50,7 @@ impl Guarded {
         }
     }
 
-    /// `size` bytes that end with the page, begin with it, or lie somewhere between.
+    /// Returns `size` bytes that end with the page, begin with it, or lie somewhere between.
     fn place(&mut self, size: usize, random: &mut Random) -> &mut [u8] {
         let last = PAGE - size;
         let start = [0, last, random.within(0, last)][random.within(0, 2)];

@@ -40,7 +40,7 @@ enum Item<'a> {
     Write(Write),
 }
 
-/// The writes for sound `packets`; the order within flows is kept.
+/// Returns the writes for sound `packets`; the order within flows is preserved.
 pub fn coalesce(packets: &[&[u8]]) -> Vec<Write> {
     let mut items: Vec<Item<'_>> = Vec::new();
     let mut open: HashMap<&[u8], usize> = HashMap::new();
@@ -78,7 +78,8 @@ pub fn coalesce(packets: &[&[u8]]) -> Vec<Write> {
         .collect()
 }
 
-/// Offset of the TCP header, and the flow, of a segment of TCP over IPv4 without options or IPv6 without extensions.
+/// Returns the offset of the TCP header, and the flow, of a segment of TCP over IPv4 without options or IPv6 without
+/// extensions.
 fn segment_of(packet: &[u8]) -> Option<(usize, &[u8])> {
     let (transport, flow) = if plain_ipv4(packet) && packet[9] == TCP {
         (20, packet.get(12..24)?)
@@ -108,7 +109,8 @@ fn bare(index: usize) -> Write {
     Write::Packets { front: vec![0; VNET_BYTES], parts: vec![(index, 0)] }
 }
 
-/// A packet whose checksum, `offset` bytes into its header at `transport`, the kernel is to take as unfinished.
+/// Returns the write of a packet whose checksum, `offset` bytes into its header at `transport`, the kernel is to take
+/// as unfinished.
 fn unfinished(packet: &[u8], index: usize, transport: usize, offset: usize) -> Write {
     if packet[transport..transport + 4] == [0; 4] {
         return bare(index);
@@ -129,7 +131,7 @@ fn vnet(kind: u8, head: usize, size: usize, start: usize, offset: usize) -> Vec<
     header
 }
 
-/// Sum over the pseudo header, with `length` bytes from the transport header on.
+/// Returns the sum over the pseudo header, with `length` bytes from the transport header on.
 fn pseudo_sum(packet: &[u8], length: usize) -> u16 {
     let (addresses, protocol) =
         if packet[0] >> 4 == 4 { (&packet[12..20], packet[9]) } else { (&packet[8..40], packet[6]) };
@@ -226,7 +228,8 @@ fn sequence(packet: &[u8], transport: usize) -> u32 {
     ])
 }
 
-/// Whether two segments of one flow are equal in the IP header's fields that matter, ACK, window, urgent, options.
+/// Returns true if two segments of one flow are equal in the IP header's fields that matter, ACK, window, urgent,
+/// options.
 fn alike(one: &[u8], other: &[u8], transport: usize, head: usize) -> bool {
     let same = |begin: usize, end: usize| one[begin..end] == other[begin..end];
     let ip = if transport == 20 { same(0, 2) && same(6, 10) } else { same(0, 4) && same(6, 8) };

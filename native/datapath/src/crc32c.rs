@@ -31,7 +31,7 @@ const fn tables() -> [[u32; 256]; 8] {
     tables
 }
 
-/// CRC-32C of what gave `crc` (0: nothing) followed by `data`.
+/// Returns the CRC-32C of what gave `crc` (0: nothing) followed by `data`.
 pub fn crc32c(crc: u32, data: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("sse4.2") {
@@ -45,7 +45,7 @@ pub fn crc32c(crc: u32, data: &[u8]) -> u32 {
     portable(crc, data)
 }
 
-/// The same on any processor, eight bytes at a time (Kounavis and Berry, "slicing-by-8").
+/// Returns the same on any processor, eight bytes at a time (Kounavis and Berry, "slicing-by-8").
 pub fn portable(crc: u32, data: &[u8]) -> u32 {
     let mut state = !crc;
     let mut words = data.chunks_exact(8);
@@ -64,6 +64,8 @@ pub fn portable(crc: u32, data: &[u8]) -> u32 {
 }
 
 #[cfg(target_arch = "x86_64")]
+/// Returns the same by the instruction of SSE 4.2.
+///
 /// # Safety
 /// The processor has SSE 4.2.
 #[target_feature(enable = "sse4.2")]
@@ -112,7 +114,8 @@ static SHIFTS: [u32; 2 * MOST_WORDS + 1] = {
     shifts
 };
 
-/// Three parts of the data at a time: the instruction takes three cycles, but one can begin in each.
+/// Returns the same over three parts of the data at a time: the instruction takes three cycles, but one can begin in
+/// each.
 ///
 /// # Safety
 /// The processor has SSE 4.2 and PCLMULQDQ.

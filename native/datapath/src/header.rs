@@ -28,7 +28,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// The 32 bytes before `body`, with the CRC of both.
+    /// Returns the 32 bytes before `body`, with the CRC of both.
     pub fn encode(&self, body: &[u8]) -> [u8; HEADER_BYTES] {
         let mut head = self.fields(self.flags, 0);
         let crc = crc32c(crc32c(0, &head), body);
@@ -36,7 +36,7 @@ impl Header {
         head
     }
 
-    /// The 32 bytes before `body`, with the code of both by `key`.
+    /// Returns the 32 bytes before `body`, with the code of both by `key`.
     pub fn authenticate(&self, body: &[u8], key: &NumberedKey) -> [u8; HEADER_BYTES] {
         let mut head = self.fields(self.flags | FLAG_AUTHENTICATED, key.number);
         let code = key.key.code(&head[..CODE_OFFSET], body);
@@ -54,7 +54,7 @@ impl Header {
         head
     }
 
-    /// Header and body of a datagram; what is wrong with it, as the name of a counter.
+    /// Returns header and body of a datagram, or the counter's name for what is wrong with it.
     pub fn read(datagram: &[u8]) -> Result<(Header, &[u8]), &'static str> {
         let (head, body) = datagram.split_at_checked(HEADER_BYTES).ok_or("truncated")?;
         ours(head)?;
@@ -64,8 +64,8 @@ impl Header {
         Ok((Header::parse(head)?, body))
     }
 
-    /// Header and body of a datagram that has a code by one of `keys`; what is wrong with it, as the name of a counter.
-    /// Nothing in it is believed before.
+    /// Returns header and body of a datagram that has a code by one of `keys`, or the counter's name for what is wrong
+    /// with it. No field is trusted before the code is verified.
     pub fn read_authenticated<'a>(
         datagram: &'a [u8],
         keys: &PairKeys,
@@ -136,13 +136,13 @@ pub struct RepairHead {
 }
 
 impl RepairHead {
-    /// The bytes before the symbol.
+    /// Returns the bytes before the symbol.
     pub fn encode(&self) -> [u8; REPAIR_HEAD_BYTES] {
         let seed = self.seed.to_be_bytes();
         [self.code, self.k, self.r, self.index, seed[0], seed[1], seed[2], seed[3], 0, 0, 0, 0]
     }
 
-    /// Head and symbol of a REPAIR's body; None: it cannot be one.
+    /// Returns head and symbol of a REPAIR's body; None: it cannot be one.
     pub fn decode(body: &[u8]) -> Option<(RepairHead, &[u8])> {
         if body.len() < REPAIR_HEAD_BYTES + LENGTH_BYTES {
             return None;

@@ -7,7 +7,7 @@ pub const UDP: u8 = 17;
 /// Protocol, addresses and ports of IPv4: what host_agent/inner_packet.py calls a packet's `flow`.
 pub type Key = [u8; 13];
 
-/// Whether this is IPv4 without options that says its true length and is no fragment.
+/// Returns true if this is IPv4 without options that states its true length and is no fragment.
 pub fn plain_ipv4(packet: &[u8]) -> bool {
     packet.len() >= 20
         && packet[0] == 0x45

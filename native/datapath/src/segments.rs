@@ -19,7 +19,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Number of segments; None: the packet cannot be cut so.
+    /// Returns the number of segments; None: the packet cannot be cut so.
     fn count(&self, packet: &[u8]) -> Option<usize> {
         let ip = match packet.first()? >> 4 {
             4 => 20,
@@ -80,7 +80,7 @@ fn word(bytes: &[u8], offset: usize) -> u32 {
     u32::from_be_bytes([bytes[offset], bytes[offset + 1], bytes[offset + 2], bytes[offset + 3]])
 }
 
-/// Checksum of an IPv4 header whose field is 0.
+/// Returns the checksum of an IPv4 header whose field is 0.
 fn header_checksum(head: &[u8]) -> u16 {
     let mut sum: u32 = head.chunks_exact(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
     while sum >> 16 != 0 {

@@ -13,19 +13,19 @@ pub struct SentLog {
 }
 
 impl SentLog {
-    /// Datagrams from `number` on leave with these entropy values.
+    /// Notes that datagrams from `number` on leave with these entropy values.
     pub fn sent(&mut self, number: u32, entropies: &[u16]) {
         for (number, &entropy) in (0..).map(|ahead| number.wrapping_add(ahead)).zip(entropies) {
             self.entropies.put(number, entropy);
         }
     }
 
-    /// Entropy value of a datagram; None: it is forgotten, or was never sent.
+    /// Returns the entropy value of a datagram; None: it is forgotten, or was never sent.
     pub fn entropy_of(&self, number: u32) -> Option<u16> {
         self.entropies.get(number)
     }
 
-    /// The peer has got `number`: it is forgotten. False: it is not known to have been sent.
+    /// Forgets `number`, which the peer has got. Returns false if it is not known to have been sent.
     pub fn arrived(&mut self, number: u32) -> bool {
         let known = self.entropies.get(number).is_some();
         self.entropies.forget(number);
@@ -46,7 +46,7 @@ pub struct Outstanding {
 }
 
 impl Outstanding {
-    /// Datagrams from `number` on leave now, RING at most.
+    /// Notes that datagrams from `number` on leave now, RING at most.
     pub fn sent(&mut self, number: u32, count: u32, now: f64) {
         if self.first == self.end {
             self.first = number;
@@ -60,8 +60,8 @@ impl Outstanding {
         }
     }
 
-    /// The peer reports datagrams: how many of them were waited for (neither reported nor overdue before), and when
-    /// the last of those left.
+    /// Notes datagrams that the peer reports. Returns how many of them were waited for (neither reported nor overdue
+    /// before), and when the last of those left.
     pub fn arrived(&mut self, numbers: impl IntoIterator<Item = u32>) -> (usize, Option<f64>) {
         let (mut count, mut newest) = (0, None);
         for number in numbers {
@@ -73,18 +73,18 @@ impl Outstanding {
         (count, newest)
     }
 
-    /// Whether a datagram is waited for: it has left, and is neither reported nor overdue.
+    /// Returns true if a datagram is waited for: it has left, and is neither reported nor overdue.
     pub fn awaits(&self, number: u32) -> bool {
         self.when(number).is_some()
     }
 
-    /// When a datagram left that is waited for.
+    /// Returns when a datagram left that is waited for.
     fn when(&self, number: u32) -> Option<f64> {
         let waited = self.end.wrapping_sub(self.first);
         self.left.get(number).filter(|_| number.wrapping_sub(self.first) < waited)
     }
 
-    /// How many left before that time and were not reported; `late` is called with the number of each, once.
+    /// Returns how many left before that time and were not reported; calls `late` with the number of each, once.
     pub fn overdue(&mut self, sent_before: f64, mut late: impl FnMut(u32)) -> usize {
         let mut count = 0;
         while self.first != self.end {

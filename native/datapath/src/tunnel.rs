@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use crate::inner::look;
 
-    /// Bytes of any kind that begin as IP packets do and say their true length.
+    /// Draws bytes of any kind that begin as IP packets do and state their true length.
     fn packets() -> impl Iterator<Item = Vec<u8>> {
         let mut state = 3u64;
         let mut draw = move || {

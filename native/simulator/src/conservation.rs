@@ -102,7 +102,7 @@ mod tests {
     use crate::simulation::tests::small_leaf_spine;
     use crate::transport::{pfabric, Transport};
 
-    /// A run with losses, after so many events.
+    /// Returns a run with losses, after so many events.
     fn run(events: u64) -> Simulation {
         let transport = Transport::PFabric(pfabric::Settings::default());
         let config = small_leaf_spine((1, 1), Discipline::PFabric, Limit::Bytes(9000), transport);
@@ -112,14 +112,14 @@ mod tests {
         simulation
     }
 
-    /// The run when it is over.
+    /// Returns the run when it is over.
     fn over() -> Simulation {
         let simulation = run(1 << 20);
         assert!(simulation.is_over() && simulation.totals.data_dropped > 0);
         simulation
     }
 
-    /// The same run, while packets of all flows are under way.
+    /// Returns the same run, while packets of all flows are under way.
     fn under_way() -> Simulation {
         let mut simulation = run(1);
         let there = |flow: &Flow| flow.tally.delivered > 0 && flow.in_network() > 0;

@@ -55,7 +55,7 @@ impl Simulation {
         self.retire(packet.flow);
     }
 
-    /// Take in a packet of a flow that is at its host.
+    /// Process a packet of a flow that is at its host.
     pub(crate) fn take_in(&mut self, place: u32, cargo: Cargo, arrived: Arrived, answer: &Answer) {
         let Some(flow) = self.flows.get(place).filter(|flow| !flow.finished()) else { return };
         self.progress = self.now;
@@ -105,7 +105,7 @@ impl Simulation {
         }
     }
 
-    /// A flow is open, or has ended: abort its copy, if that has to give way by then.
+    /// Abort the copy of a flow that has opened or ended, if that has to give way by then.
     fn give_way(&mut self, row: u32, opened: bool) {
         let Some(copy) = self.copy_of(row, opened) else { return };
         let Some(place) = self.flows.place_of(copy) else { return };

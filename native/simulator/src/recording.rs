@@ -130,7 +130,7 @@ impl Recording {
         self.open.get(handle as usize).is_some_and(|open| open.0 != NONE)
     }
 
-    /// Take in a packet's first hop within the window.
+    /// Process a packet's first hop within the window.
     pub fn meet(&mut self, handle: Handle, packet: Recorded) {
         let place = handle as usize;
         if self.open.len() <= place {
@@ -140,7 +140,7 @@ impl Recording {
         self.packets.push(packet);
     }
 
-    /// Take in that a known packet came to a link's port, where so many wait now.
+    /// Note that a known packet came to a link's port, where so many wait now.
     pub fn offered(&mut self, handle: Handle, link: u32, queue: usize, now: Time) {
         if self.hops.len() >= self.window.most_hops {
             self.full_at = Some(now);
@@ -158,18 +158,18 @@ impl Recording {
         });
     }
 
-    /// Take in that a packet is at the far end of its link, which it began to cross at `begun`.
+    /// Note that a packet is at the far end of its link, which it began to cross at `begun`.
     pub fn arrived(&mut self, handle: Handle, begun: Time) {
         self.close(handle, begun, Outcome::Sent);
     }
 
-    /// Take in that a packet is dropped; its handle will be another's.
+    /// Note that a packet is dropped; its handle will be another's.
     pub fn dropped(&mut self, handle: Handle, now: Time) {
         self.close(handle, now, Outcome::Dropped);
         self.forget(handle);
     }
 
-    /// Take in that a packet's handle will be another's.
+    /// Note that a packet's handle will be another's.
     pub fn forget(&mut self, handle: Handle) {
         if let Some(open) = self.open.get_mut(handle as usize) {
             *open = (NONE, NONE);
@@ -185,7 +185,7 @@ impl Recording {
         *hop = NONE;
     }
 
-    /// Take in that a host got a packet.
+    /// Note that a host got a packet.
     pub fn released(&mut self, release: Release) {
         self.releases.push(release);
     }

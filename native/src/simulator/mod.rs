@@ -176,7 +176,7 @@ impl Run {
         self.held().take_latencies()
     }
 
-    /// When, leaf, mode and cause.
+    /// Returns changes of mode: when, leaf, mode and cause.
     fn mode_changes(&self) -> Vec<(u64, u16, &'static str, &'static str)> {
         let simulation = self.held();
         let changes = simulation.events().0.iter().map(|change| {
@@ -186,7 +186,8 @@ impl Run {
         changes.collect()
     }
 
-    /// When, stamps of low-latency and of throughput paths, and the share of the former that the loads ask for.
+    /// Returns splits of paths: when, stamps of low-latency and of throughput paths, and the share of the former that
+    /// the loads ask for.
     fn splits(&self) -> Vec<(u64, Vec<u16>, Vec<u16>, f64)> {
         let simulation = self.held();
         let splits = simulation.events().1.iter();
@@ -195,7 +196,7 @@ impl Run {
             .collect()
     }
 
-    /// Row by row: as mappings, those of 100,000 flows together take 70 MB.
+    /// Returns the counts of one flow, as mappings of 100,000 flows together take 70 MB.
     fn counted<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyDict>> {
         let simulation = self.held();
         let missing = || PyValueError::new_err("there is no such flow");
@@ -299,7 +300,7 @@ impl Run {
     }
 }
 
-/// Numbers of the links of routes (source, destination, path), for callers that change links by name.
+/// Returns the numbers of the links of routes (source, destination, path), for callers that change links by name.
 #[pyfunction]
 fn simulated_routes(
     py: Python<'_>,

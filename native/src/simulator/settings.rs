@@ -80,7 +80,7 @@ pub(super) struct BufferSettings {
     pub(super) shared: Option<(u64, f64)>,
 }
 
-/// What a port holds: so many packets, or so many bytes; without either, any number.
+/// Returns what a port holds: so many packets, or so many bytes; without either, any number.
 pub(super) fn limit(packets: Option<u32>, bytes: Option<u64>) -> PyResult<Limit> {
     match (packets, bytes) {
         (None, None) => Ok(Limit::Endless),

@@ -83,7 +83,7 @@ impl<P: Clamped> Gate<P> {
         self.admission = policy.map(|policy| HostAdmission::new(policy, self.numbers));
     }
 
-    /// Takes in a segment, or a super-packet of several, that the host has sent.
+    /// Processes a segment, or a super-packet of several, that the host has sent.
     pub fn sent(&mut self, sent: &Sent, now: Seconds) {
         let flow = sent.to.flow;
         let Some(admission) = &mut self.admission else {
@@ -99,7 +99,7 @@ impl<P: Clamped> Gate<P> {
         admission.sent(sent, now);
     }
 
-    /// Takes in a packet of the peer of a flow of this host, and writes the window into it that the host is to get.
+    /// Processes a packet of the peer of a flow of this host, and writes the window into it that the host is to get.
     pub fn arrived(&mut self, flow: &FlowKey, packet: &mut P, segment: &Segment, now: Seconds) {
         match &mut self.admission {
             Some(admission) if admission.is_empty() => {}
@@ -122,13 +122,13 @@ impl<P: Clamped> Gate<P> {
         self.admission.as_mut().map(HostAdmission::take_updates).unwrap_or_default()
     }
 
-    /// Takes in a decision of the controller. Returns the flow and the stamp of its path (0: none of its own), where that
-    /// or its rate is another one now.
+    /// Processes a decision of the controller. Returns the flow and the stamp of its path (0: none of its own), if that or
+    /// its rate changed.
     pub fn decided(&mut self, decision: Decision, now: Seconds) -> Option<(FlowKey, u16)> {
         self.admission.as_mut()?.decided(decision, now)
     }
 
-    /// Takes in that the controller listens again, perhaps another one.
+    /// Notes that the controller listens again, perhaps another one.
     pub fn connected(&mut self, now: Seconds) {
         if let Some(admission) = &mut self.admission {
             admission.connected(now);
@@ -167,7 +167,7 @@ impl<P: Clamped> Gate<P> {
         }
     }
 
-    /// Takes in that the agent's loop woke so much later than it wanted.
+    /// Notes that the agent's loop woke so much later than it wanted.
     pub fn late(&mut self, late_s: Seconds, now: Seconds) {
         if self.is_shut() {
             self.retransmissions.late(late_s, now);

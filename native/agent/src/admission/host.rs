@@ -126,7 +126,7 @@ impl<P: Clamped> HostAdmission<P> {
         })
     }
 
-    /// Takes in that the host has sent something.
+    /// Notes that the host has sent something.
     pub fn sent(&mut self, sent: &Sent, now: Seconds) {
         let (key, segment) = (sent.to.flow, &sent.segment);
         let known = self.flows.get(&key).map(|flow| flow.clamp.sent_bytes());
@@ -161,7 +161,7 @@ impl<P: Clamped> HostAdmission<P> {
         }
     }
 
-    /// Takes in a packet of the peer of a flow of this host, and writes the window into it that the host is to get.
+    /// Processes a packet of the peer of a flow of this host, and writes the window into it that the host is to get.
     pub fn arrived(&mut self, key: &FlowKey, packet: &mut P, segment: &Segment, now: Seconds) {
         let Some(flow) = self.flows.get_mut(key) else { return };
         if segment.has(RST) {
@@ -176,8 +176,8 @@ impl<P: Clamped> HostAdmission<P> {
         mem::take(&mut self.updates)
     }
 
-    /// Takes in a decision of the controller. Returns the flow and the stamp of its path (0: none of its own), where that
-    /// or its rate is another one now.
+    /// Processes a decision of the controller. Returns the flow and the stamp of its path (0: none of its own), if that or
+    /// its rate changed.
     pub fn decided(&mut self, decision: Decision, now: Seconds) -> Option<(FlowKey, u16)> {
         if !self.requests.decided(decision, now) {
             return None;
@@ -187,12 +187,12 @@ impl<P: Clamped> HostAdmission<P> {
         Some((flow, self.requests.stamp(decision.flow)))
     }
 
-    /// Takes in that the controller listens again: it is asked for all flows.
+    /// Notes that the controller listens again: it is asked for all flows.
     pub fn connected(&mut self, now: Seconds) {
         self.requests.connected(now);
     }
 
-    /// Lets go of all that is held: the scheme has changed.
+    /// Releases all that is held: the scheme has changed.
     pub fn release(&mut self, now: Seconds) {
         for key in self.flows.keys_where(|_| true) {
             let Some(flow) = self.flows.get_mut(&key) else { continue };
@@ -329,7 +329,7 @@ impl<P: Clamped> HostAdmission<P> {
         }
     }
 
-    /// Takes in what the kernel says of a flow that was open already; None: it is none of its sockets.
+    /// Notes what the kernel says of a flow that was open already; None: it is none of its sockets.
     fn learn(&mut self, key: &FlowKey, backlog: Option<Backlog>, now: Seconds) {
         self.untracked.remove(key);
         let Some(flow) = self.flows.get_mut(key) else { return };
@@ -365,7 +365,7 @@ impl<P: Clamped> HostAdmission<P> {
         self.updates.extend(flow.clamp.update(now));
     }
 
-    /// Gives the grant of a flow back; it asks anew with the first segment that leaves, which its window allows already.
+    /// Returns the grant of a flow; it asks again with the first segment that leaves, which its window allows already.
     fn pause(&mut self, key: &FlowKey, now: Seconds) {
         let Some(flow) = self.flows.get_mut(key) else { return };
         self.counts.flows_stalled += 1;

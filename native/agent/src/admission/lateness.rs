@@ -12,7 +12,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Takes in that it woke so much later than it wanted.
+    /// Notes that it woke so much later than it wanted.
     pub fn add(&mut self, late_s: Seconds, now: Seconds) {
         self.turn(now);
         self.current = self.current.max(late_s);

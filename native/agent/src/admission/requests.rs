@@ -236,7 +236,7 @@ impl<D: Clone> Requests<D> {
         !self.outbox.messages.is_empty()
     }
 
-    /// Takes in that a large flow begins: it waits from now on.
+    /// Notes that a large flow begins: it waits from now on.
     pub fn ask(&mut self, flow: u32, destination: D, bytes_left: u64, now: Seconds) {
         let mut asked = Asked {
             flow,
@@ -258,14 +258,14 @@ impl<D: Clone> Requests<D> {
         self.flows.insert(place, asked);
     }
 
-    /// Takes in how much a flow that has asked has left by now: it goes with its next request.
+    /// Notes how much a flow that has asked has left by now: it goes with its next request.
     pub fn left(&mut self, flow: u32, bytes_left: u64) {
         if let Some(asked) = self.asked_mut(flow) {
             asked.bytes_left = bytes_left.max(1);
         }
     }
 
-    /// Takes in that a flow has nothing left, or is gone; of a flow that has not asked nothing is sent.
+    /// Notes that a flow has nothing left, or is gone; of a flow that has not asked nothing is sent.
     pub fn end(&mut self, flow: u32) {
         if let Some(place) = self.places.remove(&flow) {
             self.flows.remove(&place);
@@ -273,7 +273,7 @@ impl<D: Clone> Requests<D> {
         }
     }
 
-    /// Takes in that the controller listens, perhaps another one, which knows nothing of our flows: asks again for all.
+    /// Notes that the controller listens, perhaps another one, which knows nothing of our flows: asks again for all.
     pub fn connected(&mut self, now: Seconds) {
         self.outbox.messages.clear();
         for asked in self.flows.values_mut() {
@@ -282,7 +282,7 @@ impl<D: Clone> Requests<D> {
         }
     }
 
-    /// Takes in a decision. Returns true if the rate or the path of its flow is another one by it.
+    /// Processes a decision. Returns true if the rate or the path of its flow is another one by it.
     pub fn decided(&mut self, decision: Decision, now: Seconds) -> bool {
         let Decision { sequence, flow, answers, rate_bps, stamp } = decision;
         let Some(asked) = self.places.get(&flow).and_then(|place| self.flows.get_mut(place)) else {

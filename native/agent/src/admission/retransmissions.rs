@@ -122,7 +122,7 @@ impl Connection {
         }
     }
 
-    /// Takes in that a range leaves again. `begin`: an episode in which nothing has been counted, but for its trigger.
+    /// Notes that a range leaves again. `begin`: an episode in which nothing has been counted, but for its trigger.
     fn again(&mut self, again: Range, begin: impl FnOnce() -> Episode, now: Seconds) {
         let trigger = self.trigger(again, now);
         let ongoing = self.unjudged.back().filter(|_| self.ongoing);
@@ -162,7 +162,7 @@ impl Connection {
         }
     }
 
-    /// Takes in selective acknowledgements.
+    /// Processes selective acknowledgements.
     fn selective(&mut self, segment: &Segment, now: Seconds) {
         let mut blocks = segment.sack.blocks().iter().map(|&(begin, end)| Range { begin, end }).peekable();
         let Some(&first) = blocks.peek() else { return };
@@ -226,7 +226,7 @@ pub struct Retransmissions {
 }
 
 impl Retransmissions {
-    /// Takes in that the agent's loop woke so much later than it wanted.
+    /// Notes that the agent's loop woke so much later than it wanted.
     pub fn late(&mut self, late_s: Seconds, now: Seconds) {
         self.lateness.add(late_s, now);
     }
@@ -236,7 +236,7 @@ impl Retransmissions {
         self.connections.contains(flow)
     }
 
-    /// Takes in a segment, or a super-packet of several, that the host has sent. Returns the bytes that left again.
+    /// Processes a segment, or a super-packet of several, that the host has sent. Returns the bytes that left again.
     pub fn sent(&mut self, flow: FlowKey, segment: &Segment, state: FlowState, now: Seconds) -> u64 {
         let start = segment.sequence;
         if segment.has(SYN) {
@@ -292,7 +292,7 @@ impl Retransmissions {
         repeated as u64
     }
 
-    /// Takes in a segment of the peer of a flow of this host.
+    /// Processes a segment of the peer of a flow of this host.
     pub fn arrived(&mut self, flow: &FlowKey, segment: &Segment, now: Seconds) {
         let Some(connection) = self.connections.get_mut(flow).filter(|_| segment.has(ACK)) else { return };
         if segment.has(RST) {

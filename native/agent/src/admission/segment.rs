@@ -104,13 +104,13 @@ impl Segment {
     }
 }
 
-/// The value of a TCP option, as one number (of a longer one: the last 8 bytes); None where there is none.
+/// Returns the value of a TCP option, as one number (of a longer value: the last 8 bytes); None where there is none.
 fn option(options: &[u8], kind: u8) -> Option<u64> {
     let (_, value) = values(options).find(|(other, _)| *other == kind)?;
     Some(value.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
 }
 
-/// Kinds and values of TCP options, up to what is none.
+/// Returns kinds and values of TCP options, up to the end of the list or the first malformed option.
 fn values(options: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     let mut rest = options;
     std::iter::from_fn(move || loop {
@@ -205,7 +205,7 @@ impl Clamped for TcpBytes {
 const TCP: u8 = 6;
 const IPV6_HEADER_BYTES: usize = 40;
 
-/// The sum of 16-bit words (RFC 1071) of at most 64 KiB and an even length, not folded.
+/// Returns the sum of 16-bit words (RFC 1071) of at most 64 KiB and an even length, not folded.
 fn sum(data: &[u8]) -> u32 {
     data.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum()
 }

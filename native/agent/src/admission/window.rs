@@ -89,7 +89,7 @@ impl<P: Clamped> WindowClamp<P> {
         self.scale.is_some() && self.highest.is_some()
     }
 
-    /// Takes in what the SYNs of an open connection agreed, and its segments now; after the first `left`.
+    /// Notes what the SYNs of an open connection agreed, and its segments now; after the first `left`.
     ///
     /// `most_segment_bytes`: of its segments once its peer advertises windows with room for two of them. A host that waits
     /// for the room of a whole segment must not get less, again and again.
@@ -99,7 +99,7 @@ impl<P: Clamped> WindowClamp<P> {
         self.most_segment_bytes = most_segment_bytes.into();
     }
 
-    /// Takes in a packet, or a super-packet, that the host has sent.
+    /// Processes a packet, or a super-packet, that the host has sent.
     pub fn left(&mut self, segment: &Segment) {
         let start = segment.sequence;
         if segment.has(SYN) {
@@ -131,7 +131,7 @@ impl<P: Clamped> WindowClamp<P> {
         self.rate = bytes_per_s;
     }
 
-    /// Takes in a packet of the peer, and writes the window into it that the host is to get.
+    /// Processes a packet of the peer, and writes the window into it that the host is to get.
     pub fn arrived(&mut self, packet: &mut P, segment: &Segment, now: Seconds) {
         if segment.has(SYN) {
             let theirs = segment.largest_segment.unwrap_or(DEFAULT_SEGMENT_BYTES) as i64;
@@ -196,20 +196,20 @@ impl<P: Clamped> WindowClamp<P> {
         Some(self.at + missing as f64 / self.rate)
     }
 
-    /// Sequence number beyond which the host has not been let yet. A window in steps may end before what has left; one
-    /// that ends there again would be for nothing.
+    /// Returns the sequence number beyond which the host may not send yet. A window in steps may end before what has
+    /// left; another update that ends there would have no effect.
     fn open(&self) -> Option<u32> {
         let (advertised, highest) = (self.advertised?, self.highest?);
         Some(if serial_difference(advertised, highest) > 0 { advertised } else { highest })
     }
 
-    /// Bytes that can be advertised at least: a segment, or a step of the window.
+    /// Returns the least number of bytes that can be advertised: a segment, or a step of the window.
     fn grain(&self) -> i64 {
         self.segment_bytes.max(1 << self.scale.unwrap_or(0))
     }
 
-    /// Whether a newer packet of the peer was faster on another path: the host takes no window from an old one
-    /// (RFC 9293, 3.10.7.4; RFC 7323, 5).
+    /// Returns true if a newer packet of the peer was faster on another path: the host takes no window from an old
+    /// packet (RFC 9293, 3.10.7.4; RFC 7323, 5).
     fn is_overtaken(&self, segment: &Segment) -> bool {
         let Some(newest) = &self.newest else { return false };
         let ahead = serial_difference(segment.ack, newest.segment.ack);
@@ -241,7 +241,7 @@ impl<P: Clamped> WindowClamp<P> {
         self.at = self.at.max(now);
     }
 
-    /// Sequence number up to which the host may send: the peer's, or the right edge if that is nearer.
+    /// Returns the sequence number up to which the host may send: the peer's, or the right edge if that is nearer.
     fn limit(&mut self, ack: u32, window: u32, now: Seconds) -> u32 {
         self.advance(now);
         let end = ack.wrapping_add(window);
@@ -251,7 +251,7 @@ impl<P: Clamped> WindowClamp<P> {
         self.right_edge
     }
 
-    /// The window to write, not scaled.
+    /// Returns the window to write, not scaled.
     fn limited(&mut self, ack: u32, window: u32, scale: u32, now: Seconds) -> u16 {
         let (limit, step) = (self.limit(ack, window, now), 1i64 << scale);
         let highest = self.highest.unwrap_or(limit);

@@ -29,7 +29,7 @@ impl Acks {
         }
     }
 
-    /// Takes in a round-trip time, of a blocked path or of another.
+    /// Adds a round-trip time, of a blocked path or of another.
     pub(super) fn add(&mut self, rtt_s: Seconds, is_blocked: bool) {
         if is_blocked { &mut self.blocked } else { &mut self.normal }.add(rtt_s);
     }
@@ -46,7 +46,7 @@ pub trait AckEstimator: Send + Sync {
     /// Returns what it knows, to be changed.
     fn acks_mut(&mut self) -> &mut Acks;
 
-    /// Takes in a round-trip time above 0.
+    /// Adds a round-trip time above 0.
     fn acked(&mut self, rtt_s: Seconds);
 
     /// Ends the sampling time if it is over.

@@ -8,7 +8,7 @@ const SMOOTHING: f64 = 1.0 / 8.0;
 pub struct Average(Option<f64>);
 
 impl Average {
-    /// Takes in a sample.
+    /// Adds a sample.
     pub fn add(&mut self, sample: f64) {
         self.0 = Some(self.0.map_or(sample, |value| value + SMOOTHING * (sample - value)));
     }

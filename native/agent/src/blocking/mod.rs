@@ -41,20 +41,20 @@ pub struct Reported {
 
 /// Estimates pB. Times must not run backwards.
 pub trait BlockingEstimator: Send + Sync {
-    /// Takes in the round-trip time that an inner ACK showed.
+    /// Adds the round-trip time that an inner ACK showed.
     fn ack_rtt(&mut self, rtt_s: Seconds, now: Seconds);
 
-    /// Takes in that a datagram over path `stamp` took `delay_us` one way (arbitrary offset).
+    /// Notes that a datagram over path `stamp` took `delay_us` one way (arbitrary offset).
     fn path_delay(&mut self, _stamp: u16, _delay_us: u32, _now: Seconds) {}
 
-    /// Takes in, once for each datagram, that one is lost or overdue; `stamp` is its path if that is known.
+    /// Notes, once for each datagram, that one is lost or overdue; `stamp` is its path if that is known.
     ///
     /// It is overdue when the peer has reported one that was sent more than `overdue_s` later. To call this then, rather
     /// than when it is lost for good, is what shows blocked paths in time: their own reports are late by as much as they
     /// are blocked, so those that come first all speak of the others.
     fn path_loss(&mut self, _stamp: Option<u16>, _now: Seconds) {}
 
-    /// Takes in what one feedback decides.
+    /// Notes what one feedback decides.
     fn reported(&mut self, _datagrams: Reported, _now: Seconds) {}
 
     /// Returns pB.

@@ -112,7 +112,7 @@ impl Paths {
         self.lost += LOSS_SMOOTHING.max(1.0 / self.events as f64) * (lost - self.lost);
     }
 
-    /// Takes in a datagram of a path; `excess_us`: None if it did not come.
+    /// Processes a datagram of a path; `excess_us`: None if it did not come.
     fn learn_path(&mut self, stamp: u16, excess_us: Option<i32>, blocked: bool, now: Seconds) {
         let blocked = f64::from(u8::from(blocked));
         let place = *self.place_of.entry(stamp).or_insert(self.paths.len());

@@ -49,7 +49,7 @@ impl Margin {
         odds / (1.0 + odds)
     }
 
-    /// Takes in that a unit that was sent while something was blocked has come to its end.
+    /// Notes that a unit that was sent while something was blocked has come to its end.
     ///
     /// A failure of a unit that had `most` repairs, as many as it may have, asks for more in vain.
     pub fn learn(&mut self, success: bool, most: bool) {
@@ -184,7 +184,7 @@ impl<M> Outcomes<M> {
         UnitId(self.decided + self.units.len() as u64 - 1)
     }
 
-    /// Takes in that `count` datagrams from `number` on leave with sources or repairs of a unit.
+    /// Notes that `count` datagrams from `number` on leave with sources or repairs of a unit.
     pub fn sent(&mut self, number: u32, count: u32, unit: UnitId) {
         for offset in 0..u64::from(count) {
             let number = self.unwrapped(number) + offset;
@@ -206,7 +206,7 @@ impl<M> Outcomes<M> {
         self.unit(unit).map_or(0, |sent| sent.symbols)
     }
 
-    /// Takes in that all symbols of a unit have left, `k` of them sources; `most`: it could not have had more repairs.
+    /// Notes that all symbols of a unit have left, `k` of them sources; `most`: it could not have had more repairs.
     pub fn closed(&mut self, unit: UnitId, k: u32, most: bool) -> Option<Verdict<M>> {
         let sent = self.unit(unit)?;
         sent.k = Some(k);
@@ -214,7 +214,7 @@ impl<M> Outcomes<M> {
         self.decide(unit)
     }
 
-    /// Takes in that the peer has got a datagram after `delay_us` (arbitrary offset).
+    /// Notes that the peer has got a datagram after `delay_us` (arbitrary offset).
     pub fn arrived(&mut self, number: u32, delay_us: u32) -> Option<Verdict<M>> {
         let number = self.unwrapped(number);
         let unit = self.unit_of.remove(&number)?;
@@ -222,7 +222,7 @@ impl<M> Outcomes<M> {
         self.decide(unit)
     }
 
-    /// Takes in that the peer has given up `count` datagrams from `first` on; returns what that decides.
+    /// Notes that the peer has given up `count` datagrams from `first` on; returns what that decides.
     pub fn lost(&mut self, first: u32, count: u32) -> Vec<Verdict<M>> {
         let first = self.unwrapped(first);
         let gone: Vec<u64> =

@@ -125,7 +125,7 @@ impl<P> UnitEncoder<P> {
         self.repairs
     }
 
-    /// Takes in packets that leave now.
+    /// Processes packets that leave now.
     ///
     /// Returns the units that want repairs after them: an older one that had to close because the positions do not
     /// follow it, and the one that these packets close.

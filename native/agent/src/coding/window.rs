@@ -35,7 +35,7 @@ struct Seen {
 pub struct WindowEstimate(Option<Seen>);
 
 impl WindowEstimate {
-    /// Takes in that segments of `size` bytes each but the last, `payload` bytes in all, leave from `sequence` on, for the
+    /// Notes that segments of `size` bytes each but the last, `payload` bytes in all, leave from `sequence` on, for the
     /// first time or again.
     pub fn sent(&mut self, sequence: u32, payload: u32, size: u32) {
         let end = sequence.wrapping_add(payload);
@@ -48,7 +48,7 @@ impl WindowEstimate {
         seen.most = seen.most.max(ahead(seen.next, seen.acked));
     }
 
-    /// Takes in that the receiver has everything before `ack`.
+    /// Notes that the receiver has everything before `ack`.
     pub fn acknowledged(&mut self, ack: u32) {
         let Some(seen) = &mut self.0 else { return };
         if ahead(ack, seen.acked) <= 0 {

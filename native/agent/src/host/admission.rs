@@ -13,7 +13,7 @@ fn segment_of(packet: &[u8], seen: &Seen) -> Option<Segment> {
 }
 
 impl Core {
-    /// Takes in that a packet or super-packet of the host is on its way.
+    /// Notes that a packet or super-packet of the host is on its way.
     pub(super) fn pass_sent(&mut self, packet: &[u8], seen: &Seen, now: Seconds) {
         let Some(segment) = segment_of(packet, seen) else { return };
         let Some(peer) = self.peers.with(&seen.flow.destination()) else { return };
@@ -43,7 +43,7 @@ impl Core {
         limited.data
     }
 
-    /// Takes in what the controller has decided of a flow: how fast it may send, and over which path.
+    /// Processes what the controller has decided of a flow: how fast it may send, and over which path.
     pub fn decided(&mut self, decision: Decision, now: Seconds) {
         let Some((flow, stamp)) = self.gate.decided(decision, now) else { return };
         if let Some(id) = self.sender.flows.see(&flow) {

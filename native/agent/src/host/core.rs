@@ -89,7 +89,7 @@ impl Core {
         }
     }
 
-    /// Takes in the agents that there are, without ourselves, and our own overlay addresses (None: not named); what those
+    /// Sets the agents that there are, without ourselves, and our own overlay addresses (None: not named); what those
     /// that are gone send is dropped.
     pub fn set_directory(&mut self, directory: Vec<Known>, own: Option<HashSet<Address>>) {
         if let Some(own) = own {
@@ -126,7 +126,7 @@ impl Core {
         }
     }
 
-    /// Takes in an inner IP packet that the host sends into the overlay.
+    /// Processes an inner IP packet that the host sends into the overlay.
     pub fn packet_from_host(&mut self, packet: &[u8], now: Seconds) {
         let seen = match look(packet) {
             Ok(seen) => seen,
@@ -138,7 +138,7 @@ impl Core {
         }
     }
 
-    /// Takes in a TCP packet that the host left us to cut into segments of `size` bytes of payload.
+    /// Processes a TCP packet that the host left us to cut into segments of `size` bytes of payload.
     pub fn super_packet_from_host(&mut self, packet: &[u8], size: usize, now: Seconds) {
         let seen = match look(packet) {
             Ok(seen) => seen,
@@ -195,7 +195,7 @@ impl Core {
         }
     }
 
-    /// A packet for an address that no peer has.
+    /// Drops a packet for an address that no peer has, and answers with an ICMP error where the directory is known.
     fn nowhere(&mut self, packet: &[u8], destination: &Address, now: Seconds) {
         if destination.is_group() || self.identity.broadcasts.contains(destination) {
             self.counts.add(Count::DroppedGroupAddress, 1);
@@ -222,7 +222,7 @@ impl Core {
         self.sender.send(&burst, to, &mut self.peers, now);
     }
 
-    /// Takes in a datagram that came from the underlay, from any sender.
+    /// Processes a datagram that came from the underlay, from any sender.
     pub fn receive_datagram(&mut self, datagram: FromUnderlay, now: Seconds) {
         self.now = now;
         let Some(from) = self.peers.at(datagram.address) else {
@@ -262,7 +262,7 @@ impl Core {
         }
     }
 
-    /// Does what is due: to be called when `timer` has come, harmless at any other time.
+    /// Runs what is due: to be called when `timer` has come, harmless at any other time.
     pub fn handle_timer(&mut self, now: Seconds) {
         self.now = now;
         self.gate.handle_timer(now);

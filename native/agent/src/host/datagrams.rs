@@ -91,7 +91,7 @@ impl Sealing<'_> {
     }
 }
 
-/// The bodies of a unit's repairs.
+/// Returns the bodies of a unit's repairs.
 fn bodies(unit: &ClosedUnit<Rows>) -> Result<impl Iterator<Item = Bytes>, Error> {
     let mut packets = Vec::with_capacity(unit.k as usize);
     unit.payloads.iter().for_each(|rows| rows.slices(&mut packets));

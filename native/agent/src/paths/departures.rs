@@ -28,7 +28,7 @@ impl Default for Departed {
 }
 
 impl Departures {
-    /// Takes in that `count` datagrams from `number` on leave alike.
+    /// Notes that `count` datagrams from `number` on leave alike.
     pub fn sent(&mut self, number: u32, count: u32, departed: Departed) {
         for ahead in 0..count {
             self.0.put(number.wrapping_add(ahead), departed);

@@ -80,7 +80,7 @@ impl State {
         self.waiting = None;
     }
 
-    /// RFC 6298, 2.2 and 2.3.
+    /// Updates the round-trip time and its deviation (RFC 6298, 2.2 and 2.3).
     fn time(&mut self, rtt: Seconds) {
         if self.rtt == 0.0 {
             (self.rtt, self.deviation) = (rtt, rtt / 2.0);

@@ -97,16 +97,16 @@ pub trait PathPolicy {
         }
     }
 
-    /// Takes in that a datagram of this policy has arrived. Reports come in any order, and may not come at all.
+    /// Notes that a datagram of this policy has arrived. Reports come in any order, and may not come at all.
     fn reported(&mut self, _report: &Report, _now: Seconds) {}
 
-    /// Takes in that the peer at `leaf` has given up a datagram of that flow, which left with that source port.
+    /// Notes that the peer at `leaf` has given up a datagram of that flow, which left with that source port.
     fn lost(&mut self, _flow: i64, _leaf: LeafId, _port: u16, _now: Seconds) {}
 
     /// Drops what is kept of a flow that is over.
     fn forget(&mut self, _flow: i64) {}
 
-    /// Takes in which path the controller has granted a flow; what is no stamp: none of its own.
+    /// Sets which path the controller has granted a flow; what is no stamp: none of its own.
     fn granted(&mut self, _flow: i64, _stamp: u16) {}
 
     /// Returns what the other agents of our leaf are to know of us; None: nothing.
@@ -114,7 +114,7 @@ pub trait PathPolicy {
         None
     }
 
-    /// Takes in what the other agents of our leaf have together, from now on.
+    /// Sets the load that the other agents of our leaf have together, from now on.
     fn set_load(&mut self, _load: &Load, _now: Seconds) {}
 }
 

@@ -36,7 +36,7 @@ impl Routes {
         })
     }
 
-    /// Takes in which paths are alive. The version of a route changes if its labels do.
+    /// Sets which paths are alive. The version of a route changes if its labels do.
     pub fn set_paths(&mut self, paths: LivePaths) {
         self.paths = paths;
         for routes in self.leaves.values_mut() {

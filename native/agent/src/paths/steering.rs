@@ -73,7 +73,7 @@ impl Steering {
         &mut *self.policies[self.serves[class.index()]]
     }
 
-    /// Takes in a peer's feedback. `above_least`: from a delay, how much it is above the least, both in us; it is asked
+    /// Processes a peer's feedback. `above_least`: from a delay, how much it is above the least, both in us; it is asked
     /// of reports that a policy wants, in their order.
     pub fn learn(
         &mut self,
@@ -120,7 +120,7 @@ impl Steering {
         }
     }
 
-    /// Takes in that the controller has granted a flow a path (0: none of its own).
+    /// Notes that the controller has granted a flow a path (0: none of its own).
     pub fn granted(&mut self, flow: i64, stamp: u16) {
         for policy in &mut self.policies {
             policy.granted(flow, stamp);
@@ -138,7 +138,7 @@ impl Steering {
         })
     }
 
-    /// Takes in what the other agents of our leaf have together, from now on.
+    /// Sets the load that the other agents of our leaf have together, from now on.
     pub fn set_load(&mut self, load: &Load, now: Seconds) {
         for policy in &mut self.policies {
             policy.set_load(load, now);

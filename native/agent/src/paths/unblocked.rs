@@ -27,8 +27,8 @@ pub struct UnblockedSettings {
 }
 
 impl UnblockedSettings {
-    /// How long a packet is not reported that was not blocked, at most: a round trip, and what is gathered for its report,
-    /// which may wait as long again for datagrams to leave with.
+    /// Returns the longest time for which a packet that was not blocked stays unreported: a round trip, and the time
+    /// over which its report gathers, which may wait as long again for datagrams to leave with.
     fn silence_s(&self) -> Seconds {
         2.0 * (self.congested_s + self.feedback_after_s)
     }

@@ -99,7 +99,7 @@ impl Arrivals {
         self.given_up.is_some_and(|last| serial_difference(number, last) <= 0)
     }
 
-    /// Goes on to a number that is newer than the newest: those between are missing.
+    /// Advances to a number that is newer than the newest: those between are missing.
     fn go_on(&mut self, newest: u32, number: u32, now: Seconds) {
         let skipped = number.wrapping_sub(newest) - 1;
         if skipped > 0 {
@@ -117,7 +117,7 @@ impl Arrivals {
         }
     }
 
-    /// The part of a range that is within the window.
+    /// Returns the part of a range that is within the window.
     fn remembered(&self, numbers: NumberRange) -> NumberRange {
         let NumberRange { first, count } = numbers;
         let behind = self.newest.map_or(0, |newest| i64::from(serial_difference(newest, first)));

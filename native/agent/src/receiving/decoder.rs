@@ -96,7 +96,7 @@ impl<P: Payload> UnitDecoder<P> {
         self.counters
     }
 
-    /// Takes in a source. Appends what it lets rebuild to `out`, ascending; never the source itself.
+    /// Processes a source. Appends what it lets rebuild to `out`, ascending; never the source itself.
     pub fn source(&mut self, position: u32, packet: P, now: Seconds, out: &mut Vec<Rebuilt<P>>) {
         self.counters.sources += 1;
         self.expire(now);
@@ -111,7 +111,7 @@ impl<P: Payload> UnitDecoder<P> {
         }
     }
 
-    /// Takes in a repair. Appends what it lets rebuild to `out`, as `source` does.
+    /// Processes a repair. Appends what it lets rebuild to `out`, as `source` does.
     pub fn repair(&mut self, repair: Repair<P::Symbol>, now: Seconds, out: &mut Vec<Rebuilt<P>>) {
         let Repair { position, unit: shape, index, symbol } = repair;
         let symbol_bytes = P::symbol_bytes(&symbol);

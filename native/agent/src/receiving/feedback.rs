@@ -22,7 +22,7 @@ pub struct PendingFeedback {
 }
 
 impl PendingFeedback {
-    /// Takes in datagrams that arrived with consecutive numbers from `first` on and one delay (receiver's clock less
+    /// Processes datagrams that arrived with consecutive numbers from `first` on and one delay (receiver's clock less
     /// sender's, microseconds modulo 2^32), all marked on their way or none, by the stamps of their paths (0: none).
     /// Returns true if feedback is due.
     pub fn receipts(&mut self, first: u32, stamps: &[u16], delay_us: u32, marked: bool) -> bool {
@@ -37,12 +37,12 @@ impl PendingFeedback {
         self.receipts.len() >= RECEIPTS_PER_FEEDBACK
     }
 
-    /// Takes in numbers that were given up.
+    /// Notes numbers that were given up.
     pub fn lost(&mut self, numbers: impl IntoIterator<Item = NumberRange>) {
         self.lost.extend(numbers);
     }
 
-    /// Takes in how many packets were rebuilt from repairs.
+    /// Notes how many packets were rebuilt from repairs.
     pub fn recovered(&mut self, packets: u32) {
         self.recovered = self.recovered.saturating_add(packets);
     }

@@ -25,7 +25,7 @@ impl<P> Kept<P> {
         self.packets.get(position.wrapping_sub(self.begin) as usize)?.as_ref()
     }
 
-    /// Packets at consecutive positions, None where there is none.
+    /// Returns the packets at consecutive positions, None where there is none.
     pub fn run(&self, position: u32, count: u32) -> impl Iterator<Item = Option<&P>> {
         (0..count).map(move |ahead| self.at(position.wrapping_add(ahead)))
     }

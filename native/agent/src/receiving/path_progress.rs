@@ -44,7 +44,7 @@ pub struct PathProgress {
 }
 
 impl PathProgress {
-    /// Takes in that a path delivered a datagram of a class.
+    /// Notes that a path delivered a datagram of a class.
     pub fn took(&mut self, class: TrafficClass, stamp: u16, number: u32, now: Seconds) {
         match self.ways.iter_mut().find(|way| way.class == class && way.stamp == stamp) {
             Some(way) => {

@@ -82,7 +82,7 @@ impl<P: Packet> Receiver<P> {
         }
     }
 
-    /// Takes in a packet of a peer.
+    /// Processes a packet of a peer.
     ///
     /// # Errors
     ///
@@ -154,7 +154,7 @@ impl<P: Packet> Receiver<P> {
         Ok(())
     }
 
-    /// Takes in a repair of a peer.
+    /// Processes a repair of a peer.
     pub fn repair(
         &mut self,
         peer: &mut Peer<P>,
@@ -237,7 +237,7 @@ impl<P: Packet> Receiver<P> {
         }
     }
 
-    /// The flow of a packet. All but the first packet of a flow find it.
+    /// Returns the flow of a packet, which the first packet of a flow creates.
     fn flow_of(
         &mut self,
         peer: &mut Peer<P>,
@@ -265,7 +265,7 @@ impl<P: Packet> Receiver<P> {
         Ok(id)
     }
 
-    /// Gives out what a flow that had to go holds back.
+    /// Delivers what a flow that was evicted holds back.
     fn displaced(&mut self, mut gone: ReceiveFlow<P>) {
         if let Some(place) = gone.holding {
             self.holding.remove(&place);
@@ -273,7 +273,7 @@ impl<P: Packet> Receiver<P> {
         }
     }
 
-    /// Charges a peer for what a flow keeps now, and has it keep less where that is too much.
+    /// Charges a peer for what a flow keeps now, and discards what is beyond its budget.
     fn keep_within_budget(&mut self, peer: &mut Peer<P>, id: FlowId) {
         peer.budget.charge(&mut peer.flows[id]);
         while let Some(shed) = peer.budget.shed(&mut peer.flows) {
@@ -287,7 +287,7 @@ impl<P: Packet> Receiver<P> {
         }
     }
 
-    /// A packet without position goes out at once, but a FIN not before the data that it ends.
+    /// Delivers a packet without position at once, but a FIN not before the data that it ends.
     fn control(
         &mut self,
         peer: &mut Peer<P>,

@@ -118,7 +118,7 @@ impl<P> Release<P> {
         Some(self.look_again.map_or(until, |look| look.min(until)))
     }
 
-    /// Takes in a packet, and appends to `out` what goes out now, in order.
+    /// Processes a packet, and appends to `out` what goes out now, in order.
     pub fn arrive(&mut self, arrival: Arrival<P>, timeout_s: Seconds, now: Seconds, out: &mut Vec<P>) {
         let Arrival { position, number, packet } = arrival;
         let ahead = serial_difference(position, self.next());
@@ -153,7 +153,7 @@ impl<P> Release<P> {
         }
     }
 
-    /// Takes in a packet without position that must not overtake those before `position`: a bare FIN, which TCP would
+    /// Processes a packet without position that must not overtake those before `position`: a bare FIN, which TCP would
     /// take for a sign that those are lost. Appends to `out` what goes out now.
     pub fn follow(&mut self, position: u32, packet: P, timeout_s: Seconds, now: Seconds, out: &mut Vec<P>) {
         let ahead = i64::from(serial_difference(position, self.next()));

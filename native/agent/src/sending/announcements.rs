@@ -16,7 +16,7 @@ pub struct Announcements {
 }
 
 impl Announcements {
-    /// Takes in that the next connection of a flow will send `size` bytes of payload.
+    /// Notes that the next connection of a flow will send `size` bytes of payload.
     pub fn add(&mut self, key: FlowKey, size: f64) {
         self.take(&key);
         if self.sizes.len() >= MAX_ANNOUNCED {

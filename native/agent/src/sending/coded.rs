@@ -99,7 +99,7 @@ impl<P: Packets> Sender<P> {
         self.note_open(id);
     }
 
-    /// Has the open unit take in as many packets as it has room for.
+    /// Adds to the open unit as many packets as it has room for.
     fn take_part<Q: Packet>(
         &mut self,
         id: FlowId,
@@ -227,7 +227,7 @@ impl<P: Packets> Sender<P> {
         }
     }
 
-    /// TCP segments of a flow leave.
+    /// Notes that TCP segments of a flow leave: times a round trip, and extends the window.
     fn tcp_left(&mut self, id: FlowId, class: TrafficClass, segments: Option<Segments>, now: Seconds) {
         let Some(Segments { start, payload, size }) = segments.filter(|segments| segments.payload > 0) else {
             return;
@@ -250,7 +250,8 @@ impl<P: Packets> Sender<P> {
         }
     }
 
-    /// A unit begins: its size and redundancy. `pb`: of one packet; `sent_bytes`: payload of the flow before it.
+    /// Chooses the size and redundancy of a unit that begins. `pb`: of one packet; `sent_bytes`: payload of the flow
+    /// before it.
     fn plan_unit<Q: Packet>(&mut self, id: FlowId, peer: &mut Peer<Q>, pb: f64, sent_bytes: u64) {
         let flow = &mut self.flows[id];
         let Some(coded) = &mut flow.coded else { return };
@@ -282,7 +283,7 @@ impl<P: Packets> Sender<P> {
         coded.encoder.set_aim(aim, rules);
     }
 
-    /// The flow's unit is closed and its repairs have left.
+    /// Notes that the flow's unit is closed and its repairs have left.
     fn end_unit<Q: Packet>(&mut self, id: FlowId, peer: &mut Peer<Q>, repairs: u32) {
         self.counts.add(Count::UnitsSent, 1);
         let Some(coded) = &mut self.flows[id].coded else { return };
@@ -303,7 +304,7 @@ struct Part<P> {
     push: bool,
 }
 
-/// Sizes of a unit's repairs, as path policies see them.
+/// Returns the sizes of a unit's repairs, as path policies see them.
 fn repair_sizes<P>(unit: &ClosedUnit<P>) -> Sizes {
     let bytes = REPAIR_HEAD_BYTES + unit.symbol_bytes;
     Sizes { count: unit.r, each: bytes, last: bytes }

@@ -29,7 +29,7 @@ pub struct EndedFlows {
 }
 
 impl EndedFlows {
-    /// Takes in a flow that has ended.
+    /// Notes a flow that has ended.
     pub fn add(&mut self, flow: EndedFlow) {
         if self.waiting.len() >= MOST_ENDED {
             self.dropped += 1;

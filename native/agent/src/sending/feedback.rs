@@ -21,7 +21,7 @@ use crate::Seconds;
 const MOST_LOST: u32 = 65536;
 
 impl<P: Packets> Sender<P> {
-    /// Takes in what a peer says of our datagrams.
+    /// Processes what a peer says of our datagrams.
     pub fn feedback<Q: Packet>(&mut self, peer: &mut Peer<Q>, feedback: &Feedback, now: Seconds) {
         let (leaf, lost) = (peer.known.leaf, &feedback.lost);
         if let Some(departures) = &peer.departures {
@@ -77,7 +77,7 @@ impl<P: Packets> Sender<P> {
         }
     }
 
-    /// Takes in that a TCP packet of a peer acknowledges what is before `number` of our flow `key`: it may time a segment
+    /// Notes that a TCP packet of a peer acknowledges what is before `number` of our flow `key`: it may time a segment
     /// (Karn: not a repeated one).
     pub fn acknowledged(&mut self, leaf: LeafId, key: &FlowKey, number: u32, now: Seconds) {
         let Some(known) = self.estimators.get_mut(&leaf) else { return };

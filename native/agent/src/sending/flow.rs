@@ -150,7 +150,8 @@ impl<P> Flow for SendFlow<P> {
     }
 }
 
-/// CRC is linear: flows whose ports differ in one bit would differ in the same hash bits (MurmurHash3's finish).
+/// Mixes a hash by MurmurHash3's finish: CRC is linear, so flows whose ports differ in one bit would differ in the same
+/// hash bits.
 fn mixed(value: u32) -> u32 {
     let value = (value ^ value >> 16).wrapping_mul(0x85EB_CA6B);
     let value = (value ^ value >> 13).wrapping_mul(0xC2B2_AE35);

@@ -147,7 +147,7 @@ impl<P: Packets> Sender<P> {
         peer.outcomes.set_in_time(estimator.overdue_s());
     }
 
-    /// Takes in that the host will send `size` bytes of payload on a flow, without end if that is infinite.
+    /// Notes that the host will send `size` bytes of payload on a flow, without end if that is infinite.
     pub fn announce(&mut self, key: FlowKey, size: f64) {
         if let Some(id) = self.flows.see(&key) {
             let flow = &mut self.flows[id];
@@ -280,15 +280,15 @@ impl<P: Packets> Sender<P> {
         self.ended.add(flow);
     }
 
-    /// A flow is gone.
+    /// Records a flow that has ended, and makes its paths forget it.
     fn over(&mut self, flow: SendFlow<P>) {
         let ended = EndedFlow { key: flow.key, payload: flow.payload, first: flow.first, end: flow.last };
         self.ended(ended, flow.reported);
         self.wrapping.steering.forget(flow.id.into());
     }
 
-    /// The flow of a burst. One that is not known, or a new connection on the ports of an old one, is short again, with
-    /// positions of its own.
+    /// Returns the flow of a burst. An unknown flow, or a new connection on the ports of an old one, is short again,
+    /// with positions of its own.
     fn flow<Q: Packet>(&mut self, burst: &Burst<P>, peers: &mut Peers<Q>, now: Seconds) -> FlowId {
         let key = burst.flow;
         if let Some(id) = self.flows.see(&key) {
@@ -334,7 +334,7 @@ struct Piece<'a, P> {
 }
 
 impl<P: Packets> Piece<'_, P> {
-    /// The piece as sources at the flow's next positions; control packets take none.
+    /// Returns the piece as sources at the flow's next positions; control packets take none.
     fn sources(&self, flow: &mut SendFlow<P>) -> Sources<P> {
         let position = flow.position;
         if self.class != TrafficClass::Control {

@@ -44,10 +44,10 @@ pub struct Serving {
 }
 
 impl SendPolicy {
-    /// Payload that a flow sends as a short one.
+    /// Returns the payload that a flow sends as a short one.
     ///
-    /// Of an announced flow, all or nothing: one that was announced as short has twice the limit for what TCP sends again,
-    /// and beyond that the announcement was wrong.
+    /// Of an announced flow, all or nothing: a flow that was announced as short has twice the limit for what TCP sends
+    /// again, and beyond that the announcement was wrong.
     pub(super) fn short_bytes<P>(&self, flow: &SendFlow<P>) -> u64 {
         let limit = self.short_limit_bytes;
         match flow.announced {

@@ -68,7 +68,7 @@ impl<P> Wrapping<P> {
         self.steering.source_ports((peer.known.leaf, subject.class, subject.flow), sizes, now, ports);
     }
 
-    /// Has datagrams leave, as many as there are ports; remembers them by what the peer will report.
+    /// Sends datagrams, as many as there are ports; remembers them by what the peer will report.
     ///
     /// `reported`: whether they count for what is outstanding: only what is sprayed and coded does, for a long flow's own
     /// queue would speak for all paths.

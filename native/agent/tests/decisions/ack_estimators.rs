@@ -11,13 +11,13 @@ fn near(value: f64, wanted: f64, most: f64) {
     assert!((value - wanted).abs() <= most, "{value} instead of {wanted}, at most {most} off");
 }
 
-/// With this sampling time, seconds; None: the default.
+/// Makes an estimator with this sampling time, seconds; None: the default.
 fn estimator(kind: EstimatorKind, sampling_s: Option<f64>) -> Box<dyn BlockingEstimator> {
     kind.estimator(PACKET_TIME_S, sampling_s)
 }
 
-/// n_b / n of each sampling period (HTPC, Eq. 4; CAPS, sections VI and IX-C), in whole numbers; None: a round-trip time
-/// is too close to its limit for floating-point numbers.
+/// Returns n_b / n of each sampling period (HTPC, Eq. 4; CAPS, sections VI and IX-C), in whole numbers; None: a
+/// round-trip time is too close to its limit for floating-point numbers.
 fn printed_shares(periods: &[Vec<i128>], smoothed: bool) -> Option<Vec<f64>> {
     let (mut top, mut bottom) = (0i128, 1i128);
     let mut shares = Vec::new();
@@ -142,7 +142,7 @@ fn rtt_estimator_ignores_paths() {
     assert_eq!(watched.blocking_probability(5.0), PRIOR);
 }
 
-/// Up to 50 datagrams that came, some of them with a mark, and up to 50 that are overdue.
+/// Draws up to 50 datagrams that came, some of them with a mark, and up to 50 that are overdue.
 fn reported(random: &mut Generator) -> Reported {
     let (arrived, overdue) = (random.below(51), random.below(51));
     let marked = random.below(arrived + 1);

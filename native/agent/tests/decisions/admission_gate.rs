@@ -12,7 +12,7 @@ use datapath::inner::{look, FlowKey};
 
 const PEER: [u8; 4] = [10, 0, 0, 2];
 
-/// Of a packet whose payload, all zeros, was recorded as its length.
+/// Makes a packet whose payload, all zeros, was recorded as its length.
 fn packet(words: &mut Words<'_>) -> TcpBytes {
     let hex = words.word();
     let byte = |offset| u8::from_str_radix(&hex[offset..offset + 2], 16).expect("hex");
@@ -89,7 +89,7 @@ fn backlogs(words: &mut Words<'_>) -> BTreeMap<u16, Backlog> {
         .collect()
 }
 
-/// What the gate says to one event.
+/// Returns the gate's answer to one event.
 fn said(gate: &mut Gate<TcpBytes>, event: &str) -> String {
     let mut words = Words::of(event);
     let kind = words.word();

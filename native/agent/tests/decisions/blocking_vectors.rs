@@ -16,7 +16,7 @@ fn peer(kind: EstimatorKind, words: &mut Words) -> Box<dyn BlockingEstimator> {
     estimator
 }
 
-/// Does one event; returns when it was.
+/// Applies one event; returns when it was.
 fn event(estimator: &mut dyn BlockingEstimator, kind: &str, words: &mut Words) -> f64 {
     // what is no path's number is none: callers take it out
     let path = |stamp: i32| u16::try_from(stamp).ok();

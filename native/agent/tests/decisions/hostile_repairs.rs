@@ -33,7 +33,7 @@ fn any_repair(random: &mut Generator) -> Repair<Vec<u8>> {
     Repair { position: position(random), unit, index: random.below(256), symbol: bytes }
 }
 
-/// A repair that is likely to meet others: one unit's head, random symbols of one length.
+/// Draws a repair that is likely to meet others: one unit's head, random symbols of one length.
 fn meeting_repair(random: &mut Generator) -> Repair<Vec<u8>> {
     let unit = UnitShape { code: CODES[random.below(4) as usize], k: 9, r: 4, seed: 1 };
     Repair { position: 3, unit, index: random.below(4), symbol: bytes(random, 20) }

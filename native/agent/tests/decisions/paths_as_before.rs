@@ -48,7 +48,7 @@ fn load(words: &mut Words) -> Load {
     load
 }
 
-/// Ports as recorded: `port`, or `port*count` for so many.
+/// Reads ports as recorded: `port`, or `port*count` for so many.
 fn ports(words: &mut Words) -> Vec<u16> {
     let mut ports = Vec::new();
     for word in words.rest::<String>() {

@@ -160,14 +160,14 @@ impl Connection {
         host
     }
 
-    /// A packet of the peer passes the clamp.
+    /// Passes a packet of the peer through the clamp to the host.
     fn come(&mut self, segment: Segment, now: f64) {
         let mut packet = Packet { segment, bare: false };
         self.clamp.arrived(&mut packet, &segment, now);
         self.take(&packet.segment);
     }
 
-    /// The host gets a packet of its peer, or one that looks so.
+    /// Delivers a packet of the peer, or one that looks so, to the host.
     fn take(&mut self, segment: &Segment) {
         let ack = segment.ack.wrapping_sub(self.start).wrapping_sub(1);
         let clock = segment.timestamps.map_or(0, |both| both >> 32);
@@ -206,7 +206,7 @@ impl Connection {
         now
     }
 
-    /// The peer's, with its real window.
+    /// Returns the peer's ACK, with its real window.
     fn ack(&mut self, upto: u32) -> Segment {
         self.clock += 1;
         Segment {
@@ -217,7 +217,7 @@ impl Connection {
         }
     }
 
-    /// The controller decides.
+    /// Sets the rate that the controller decides.
     fn decide(&mut self, bytes_per_s: f64, now: f64) {
         self.clamp.set_rate(bytes_per_s, now);
         if let Some(update) = self.clamp.update(now) {

@@ -7,7 +7,7 @@ impl Scheduler {
         self.repair.push(Reverse((self.key(slot), None)));
     }
 
-    /// Look at all that has to be looked at, in order.
+    /// Examine all flows that are to be examined, in order.
     pub(super) fn mend(&mut self) {
         let partial: Vec<u32> = self.partial.iter().copied().collect();
         for slot in partial {
@@ -55,7 +55,8 @@ impl Scheduler {
         }
     }
 
-    /// What a link has for the flow at this place of the order, which holds `own` of it; exact only below `enough`.
+    /// Returns the rate that a link has for the flow at this place of the order, which holds `own` of it; exact only
+    /// below `enough`.
     fn open_to(&self, link: usize, key: Key, own: i64, enough: i64) -> i64 {
         let link = &self.links[link];
         let mut open = link.left + own;
@@ -69,7 +70,7 @@ impl Scheduler {
         open
     }
 
-    /// A flow that waits sends at this rate from now on.
+    /// Grants a waiting flow a rate, from now on.
     pub(super) fn give(&mut self, slot: u32, rate: i64) {
         self.unlist(slot);
         let now = self.now;
@@ -90,7 +91,7 @@ impl Scheduler {
         }
     }
 
-    /// A flow that sends waits again.
+    /// Withdraws the grant of a flow, which waits again.
     pub(super) fn withdraw(&mut self, slot: u32) {
         let flow = self.flows[slot as usize];
         let remaining = self.remaining(&flow, self.now);
@@ -121,7 +122,7 @@ impl Scheduler {
         }
     }
 
-    /// Look at the waiting flows behind `key` that may have the rate of a flow that had it until now.
+    /// Examine the waiting flows behind `key` that may have the rate of a flow that had it until now.
     fn walk_freed(&mut self, flow: &Flow, key: Key) {
         for (place, &link) in flow.path.links().iter().enumerate() {
             if place < 2 {
@@ -135,7 +136,7 @@ impl Scheduler {
         }
     }
 
-    /// Look at an access link's next waiting flow behind `key` for which none of its links is closed. One that is
+    /// Examine an access link's next waiting flow behind `key` for which none of its links is closed. One that is
     /// passed over is looked at when the link that is closed is freed.
     fn walk(&mut self, number: u32, key: Key) {
         for next in self.links[number as usize].waiting.range((Excluded(key), Unbounded)) {
@@ -150,7 +151,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether a link certainly has nothing for a waiting flow at this place of the order.
+    /// Returns true if a link certainly has nothing for a waiting flow at this place of the order.
     fn closed(&self, number: u32, key: Key) -> bool {
         let link = &self.links[number as usize];
         if link.left >= self.least {
@@ -165,7 +166,7 @@ impl Scheduler {
         last < key || self.open_to(number as usize, key, 0, self.least) < self.least
     }
 
-    /// Look at the flows behind `key` that a link can no longer carry: the last ones.
+    /// Examine the flows behind `key` that a link can no longer carry: the last ones.
     fn look_at_crowded(&mut self, number: usize, key: Key) {
         let mut excess = -self.links[number].left;
         let mut bound = None;
@@ -180,7 +181,7 @@ impl Scheduler {
         }
     }
 
-    /// What depends on capacities.
+    /// Computes what depends on capacities.
     pub(super) fn measure(&mut self) {
         let capacities = &self.fabric.capacities;
         for link in &mut self.links {

@@ -44,7 +44,7 @@ impl Kernel {
         }
     }
 
-    /// Whether this processor (and this build) can run it.
+    /// Returns true if this processor (and this build) can run it.
     pub fn is_available(self) -> bool {
         match self {
             Kernel::Portable => true,
@@ -63,18 +63,18 @@ impl Kernel {
         }
     }
 
-    /// Those that can run here, slowest first.
+    /// Returns the kernels that can run here, slowest first.
     pub fn available() -> Vec<Kernel> {
         Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()).collect()
     }
 
-    /// The fastest that can run here; looked up once.
+    /// Returns the fastest kernel that can run here; looked up once.
     pub fn best() -> Kernel {
         static BEST: OnceLock<Kernel> = OnceLock::new();
         *BEST.get_or_init(|| Kernel::available().pop().unwrap_or(Kernel::Portable))
     }
 
-    /// The kernel of that name, if it can run here.
+    /// Returns the kernel of that name, or an error if it cannot run here.
     pub fn named(name: &str) -> Result<Kernel, Error> {
         match Kernel::available().into_iter().find(|kernel| kernel.name() == name) {
             Some(kernel) => Ok(kernel),
@@ -86,7 +86,7 @@ impl Kernel {
     }
 }
 
-/// Matrix product over GF(256): row i of `out` is the sum over j of `coefficients[i * k + j] * sources[j]`.
+/// Computes a matrix product over GF(256): row i of `out` is the sum over j of `coefficients[i * k + j] * sources[j]`.
 ///
 /// `sources` are k rows of `width` bytes; `out` is rows x `width` bytes and overwritten.
 pub fn product(
@@ -138,7 +138,7 @@ pub fn product(
     Ok(())
 }
 
-/// The product, a group of rows at a time. Sizes fit and the kernel is available: `product` has checked.
+/// Computes the product, a group of rows at a time. Sizes fit and the kernel is available: `product` has checked.
 fn groups(kernel: Kernel, coefficients: &[u8], sources: &[&[u8]], width: usize, out: &mut [u8]) {
     let k = sources.len();
     for (coefficients, out) in coefficients.chunks(GROUP * k).zip(out.chunks_mut(GROUP * width)) {

@@ -45,7 +45,7 @@ pub unsafe fn gfni(coefficients: &[u8], sources: &[&[u8]], width: usize, out: &m
     by_rows!(gfni_rows, coefficients, sources, width, out)
 }
 
-/// The first columns of all blocks of `block` bytes: the last block ends at `width`.
+/// Returns the first columns of all blocks of `block` bytes: the last block ends at `width`.
 fn blocks(width: usize, block: usize) -> impl Iterator<Item = usize> {
     (0..width).step_by(block).map(move |column| column.min(width - block))
 }
@@ -144,7 +144,7 @@ unsafe fn gfni_rows<const R: usize>(coefficients: &[u8], sources: &[&[u8]], widt
     }
 }
 
-/// The matrix times each byte.
+/// Returns the matrix times each byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn affine(bytes: __m256i, matrix: __m256i) -> __m256i {

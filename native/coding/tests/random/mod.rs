@@ -13,7 +13,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number in low..=high.
+    /// Returns a number in low..=high.
     pub fn within(&mut self, low: usize, high: usize) -> usize {
         low + (self.next() % (high - low + 1) as u64) as usize
     }
@@ -22,7 +22,7 @@ impl Random {
         (0..count).map(|_| self.next() as u8).collect()
     }
 
-    /// `count` different numbers below `limit`, in random order.
+    /// Returns `count` different numbers below `limit`, in random order.
     pub fn sample(&mut self, limit: usize, count: usize) -> Vec<usize> {
         let mut all: Vec<usize> = (0..limit).collect();
         for place in 0..count {
@@ -34,7 +34,7 @@ impl Random {
     }
 }
 
-/// Trials: few under Miri, which is slow.
+/// Returns the number of trials: few under Miri, which is slow.
 pub fn trials(count: usize) -> usize {
     if cfg!(miri) {
         count.div_ceil(200).min(4)

@@ -24,7 +24,7 @@ pub struct Asking {
 }
 
 impl Host {
-    /// Take in that a packet of the host is on its way to a peer.
+    /// Note that a packet of the host is on its way to a peer.
     pub(super) fn pass_sent(&mut self, key: FlowKey, segment: Segment, to: PeerId, now: Seconds) {
         let flow = self.sender.flows.find(&key).map(|id| &self.sender.flows[id]);
         let sent = Sent {
@@ -52,7 +52,7 @@ impl Host {
         delivered.append(&mut self.gate.take_updates());
     }
 
-    /// Take in what the controller has decided of a flow; append what the host is to get.
+    /// Process what the controller has decided of a flow; append what the host is to get.
     pub fn decided(&mut self, decision: Decision, now: Seconds, delivered: &mut Vec<Inner>) {
         if let Some((flow, stamp)) = self.gate.decided(decision, now) {
             if let Some(id) = self.sender.flows.see(&flow) {
@@ -63,7 +63,7 @@ impl Host {
         self.pass_delivered(now, delivered);
     }
 
-    /// Take in that a connection is there without a packet to and fro; `answer` is what the peer would have said.
+    /// Note that a connection is there without a packet to and fro; `answer` is what the peer would have said.
     pub fn connected(&mut self, key: FlowKey, to: Place, answer: &mut Inner, now: Seconds) {
         if !self.gate.is_in_force() {
             return;
@@ -76,7 +76,7 @@ impl Host {
         self.gate.arrived(&key, answer, &segment, now);
     }
 
-    /// Take in that the host has closed a flow.
+    /// Note that the host has closed a flow.
     pub(super) fn closed(&mut self, key: FlowKey, now: Seconds) {
         if self.gate.is_shut() {
             let segment = Segment {
@@ -114,7 +114,7 @@ impl Host {
 }
 
 impl Simulation {
-    /// Have the agent of a flow's host know of its connection, which is there without a packet to and fro.
+    /// Make the connection of a flow known to the agent of its host: it opens without a packet to and fro.
     pub(crate) fn connect(&mut self, place: u32) {
         if self.overlay.as_ref().is_none_or(|overlay| overlay.channel.is_none()) {
             return;
@@ -131,7 +131,7 @@ impl Simulation {
         self.arm_agent(source);
     }
 
-    /// Have a flow's sender know how far it may send, by a packet of its peer.
+    /// Set how far a flow's sender may send, by a packet of its peer.
     pub(super) fn take_window(&mut self, inner: &Inner) {
         if inner.window.is_none() {
             return;

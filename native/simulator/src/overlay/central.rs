@@ -121,7 +121,7 @@ impl Controller {
         }
     }
 
-    /// Do what is due.
+    /// Run what is due.
     pub fn expired(&mut self, hosts: &mut [Host], (now, at): (Seconds, Time)) {
         if let Some(modes) = &mut self.modes {
             for leaf in modes.due(now) {
@@ -186,7 +186,7 @@ fn live(ways: &BTreeMap<LeafId, BTreeSet<u16>>, split: &Split) -> LivePaths {
     LivePaths { stamps: ways.clone(), by_class }
 }
 
-/// Have the agents of each leaf know what the others have on its paths.
+/// Give the agents of each leaf the load of the others on its paths.
 fn share(hosts: &mut [Host], now: Seconds) {
     let mut begin = 0;
     while begin < hosts.len() {

@@ -108,7 +108,7 @@ impl Simulation {
         hosts.flat_map(|host| host.take_latencies()).collect()
     }
 
-    /// Put what a host's agent says on its way.
+    /// Send what a host's agent asks of the controller.
     pub(super) fn ask(&mut self, host: u32) {
         let Some(overlay) = &mut self.overlay else { return };
         let Some(channel) = &mut overlay.channel else { return };

@@ -62,7 +62,7 @@ impl Simulation {
         self.overlay.as_ref().is_some_and(|overlay| overlay.settings.lines[row as usize].endless)
     }
 
-    /// Take in that a host will send a flow, which its sender announces.
+    /// Note that a host will send a flow, which its sender announces.
     pub(crate) fn announce(&mut self, row: u32, demand: &Demand) {
         let Some(overlay) = &mut self.overlay else { return };
         let key = datapath::inner::FlowKey::V4(overlay.key(row, demand.source, demand.destination));
@@ -184,7 +184,7 @@ impl Simulation {
         })
     }
 
-    /// Have the agent of its host take in a datagram that has arrived.
+    /// Pass a datagram that has arrived to the agent of its host.
     pub(crate) fn unwrap(&mut self, frame: &Frame, packet: &Packet) {
         self.totals.feedback.delivered += u64::from(packet.flow == NO_FLOW);
         let Some(overlay) = &mut self.overlay else { return };
@@ -233,7 +233,7 @@ impl Simulation {
         self.arm_agent(host);
     }
 
-    /// Have a flow's sender send what a window lets it that came by itself.
+    /// Make a flow's sender send what a bare window update lets it.
     fn go_on(&mut self, place: u32, row: u32) {
         let open = |flow: &&mut Flow| flow.number == row && !flow.finished() && flow.opening.is_none();
         if self.flows.get(place).filter(open).is_some() {
@@ -298,7 +298,7 @@ impl Simulation {
         self.arm_controller();
     }
 
-    /// Have all agents know which types of flows have thresholds of their own, from each flow's next packet on.
+    /// Set, at all agents, which types of flows have thresholds of their own, from each flow's next packet on.
     pub fn set_types(&mut self, types: &FlowTypes) {
         let Some(overlay) = &mut self.overlay else { return };
         overlay.hosts.iter_mut().for_each(|host| host.set_types(types.clone()));
@@ -333,7 +333,7 @@ impl Simulation {
         (twin.of_opening == opened || !opened).then_some(twin.row)
     }
 
-    /// A flow is over: its agents forget it when none of its packets can come any more.
+    /// Make agents forget a flow that is over, when none of its packets can come any more.
     pub(crate) fn linger(&mut self, row: u32) {
         let demand = self.demands[row as usize];
         let Some(overlay) = &mut self.overlay else { return };

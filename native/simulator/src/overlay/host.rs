@@ -87,7 +87,7 @@ impl Host {
         self.place.leaf
     }
 
-    /// Take in which paths are alive, and which of them each class is to keep to.
+    /// Set which paths are alive, and which of them each class is to keep to.
     pub fn set_paths(&mut self, paths: LivePaths) {
         self.sender.wrapping.steering.routes.set_paths(paths);
     }
@@ -97,17 +97,17 @@ impl Host {
         self.sender.wrapping.steering.load(now)
     }
 
-    /// Take in what the other agents of its leaf have.
+    /// Set the load of the other agents of its leaf.
     pub fn set_load(&mut self, load: &Load, now: Seconds) {
         self.sender.wrapping.steering.set_load(load, now);
     }
 
-    /// Take in which types of flows have thresholds of their own.
+    /// Set which types of flows have thresholds of their own.
     pub fn set_types(&mut self, types: FlowTypes) {
         self.sender.set_types(types);
     }
 
-    /// Take in that the host will send so much on a flow.
+    /// Note that the host will send so much on a flow.
     pub fn announce(&mut self, key: FlowKey, bytes: f64) {
         self.sender.announce(key, bytes);
     }
@@ -133,7 +133,7 @@ impl Host {
         self.depart(out);
     }
 
-    /// Take in a datagram of another host. Append what leaves for it, and what the host gets.
+    /// Process a datagram of another host. Append what leaves for it, and what the host gets.
     pub fn receive(
         &mut self,
         datagram: Datagram,
@@ -168,7 +168,7 @@ impl Host {
         self.pass_delivered(now, delivered);
     }
 
-    /// Do what is due.
+    /// Run what is due.
     pub fn expired(&mut self, now: Seconds, out: &mut Vec<Datagram>, delivered: &mut Vec<Inner>) {
         self.gate.handle_timer(now);
         self.sender.handle_timer(&mut self.peers, now);
@@ -277,7 +277,7 @@ impl Leaving<'_> {
     }
 }
 
-/// A host's address of the underlay: its number.
+/// Return a host's address of the underlay: its number.
 fn underlay(host: u32) -> [u8; 4] {
     host.to_be_bytes()
 }

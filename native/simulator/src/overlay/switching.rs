@@ -74,7 +74,7 @@ mod tests {
     use crate::time::Rate;
     use crate::topology::{Change, FatTree, LeafSpine, Shape, Tier};
 
-    /// Fabrics of both shapes, whole and with links down.
+    /// Return fabrics of both shapes, whole and with links down.
     fn fabrics() -> Vec<Topology> {
         let rate = Rate::new(10_000_000_000);
         let leaf_spine = LeafSpine {

@@ -39,7 +39,7 @@ pub(crate) fn small_leaf_spine(
     }
 }
 
-/// Flows of 1 to 60 packets among 12 hosts below three leaves, four spines between them.
+/// Return flows of 1 to 60 packets among 12 hosts below three leaves, four spines between them.
 fn crowd(transport: Transport, room: u32) -> Simulation {
     let config = small_leaf_spine((3, 4), Discipline::Fifo, Limit::Packets(room), transport);
     let demand = |row: u32| Demand {
@@ -52,7 +52,7 @@ fn crowd(transport: Transport, room: u32) -> Simulation {
     Simulation::new(config, (0..200).map(demand).collect()).unwrap()
 }
 
-/// Packets that have crossed links.
+/// Return the number of packets that have crossed links.
 fn hops(simulation: &Simulation) -> u64 {
     simulation.ports.iter().map(|port| port.counters.delivered).sum()
 }

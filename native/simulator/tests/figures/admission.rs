@@ -96,7 +96,7 @@ fn demand(start: Time, source: u32, destination: u32, bytes: u64) -> Demand {
     Demand { start, source, destination, bytes, level: 0 }
 }
 
-/// A packet of so many bytes inside, over four links of 0.2 us each.
+/// Return the time of a packet of so many bytes inside, over four links of 0.2 us each.
 fn way(bytes: u64) -> Time {
     4 * ((u64::from(OUTER) + bytes) * 8 * SECOND / RATE + 200_000)
 }

@@ -12,7 +12,7 @@ use simulator::transport::{pfabric, Transport};
 const WIRE: u64 = 1500;
 const WINDOW: u32 = 60;
 
-/// A host that sends a window at once into its own port, where the first packet takes the wire.
+/// Return the run of a host that sends a window at once into its own port, where the first packet takes the wire.
 fn burst(bytes: u64, limit: Limit) -> Result<Simulation, simulator::Error> {
     let config = Config {
         shape: leaf_spine(1, 2, 1, 10, 10),

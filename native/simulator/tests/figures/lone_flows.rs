@@ -5,8 +5,9 @@ use simulator::paths::Balancing;
 use simulator::queue::{Buffer, Discipline, Limit};
 use simulator::transport::{pfabric, Transport};
 
-/// Bytes at the host's rate: all data once, the last packet's second host link, and an ACK on both; two links of the
-/// fabric carry the last packet and its ACK where there are four; and every link's delay both ways.
+/// Return the time of a lone flow: bytes at the host's rate (all data once, the last packet's second host link, and an
+/// ACK on both); two links of the fabric carry the last packet and its ACK where there are four; and every link's delay
+/// both ways.
 fn expected_ps(packets: u64, links: u64, host_byte_ps: u64, spine_byte_ps: u64) -> u64 {
     let host = (1500 * packets + 1500 + 2 * 40) * host_byte_ps;
     let fabric = if links == 4 { 2 * (1500 + 40) * spine_byte_ps } else { 0 };

@@ -20,7 +20,7 @@ fn config(shape: Shape, packets: u32) -> Config {
     agents(shape, packets, 10, true)
 }
 
-/// Agents that send by one group and path policy, coded where `code` is.
+/// Return settings of agents that send by one group and path policy, coded where `code` is.
 pub fn settings(path: PathSettings, group: Group, code: Option<Code>, hosts: u32, flows: usize) -> Settings {
     let packet_time_s = 0.0025;
     let coding = code.map(|code| CodingPolicy {
@@ -69,7 +69,7 @@ fn demand(start: u64, source: u32, destination: u32, bytes: u64) -> Demand {
     Demand { start, source, destination, bytes, level: 0 }
 }
 
-/// Flows at random between hosts below different leaves.
+/// Draw flows at random between hosts below different leaves.
 pub fn crowd(hosts: u32, per_leaf: u32, count: u32) -> Vec<Demand> {
     crowd_of(4, hosts, per_leaf, count)
 }

@@ -29,7 +29,7 @@ pub fn leaf_spine(leaves: u32, hosts_per_leaf: u32, spines: u32, host_gbps: u64,
     })
 }
 
-/// Endless FIFO queues and a fixed window of 12 packets of 1500 B.
+/// Configure endless FIFO queues and a fixed window of 12 packets of 1500 B.
 pub fn window(shape: Shape, balancing: Balancing) -> Config {
     Config {
         shape,
@@ -47,7 +47,7 @@ pub fn window(shape: Shape, balancing: Balancing) -> Config {
     }
 }
 
-/// TCP with SACK, and without a handshake, RACK and undoing.
+/// Configure TCP with SACK, and without a handshake, RACK and undoing.
 pub fn tcp(control: Control, initial_window: u32) -> tcp::Settings {
     tcp::Settings {
         control,
@@ -75,7 +75,7 @@ pub fn tcp(control: Control, initial_window: u32) -> tcp::Settings {
     }
 }
 
-/// Hosts with agents, TCP with RACK and undoing, and FIFO queues of so many packets.
+/// Configure hosts with agents, TCP with RACK and undoing, and FIFO queues of so many packets.
 pub fn agents(shape: Shape, packets: u32, initial_window: u32, opening: bool) -> Config {
     let tcp = tcp::Settings { rack: true, undo: true, opening, ..tcp(Control::NewReno, initial_window) };
     let mut config = window(shape, Balancing::Hash);

@@ -41,7 +41,7 @@ fn demand(source: u32, destination: u32, level: u32) -> Demand {
     Demand { start: 0, source, destination, bytes: 4000 * 1460, level }
 }
 
-/// Three hosts send to each of so many others of the same leaf.
+/// Make three hosts send to each of so many others of the same leaf.
 fn into(queues: u32) -> Vec<Demand> {
     (0..queues).flat_map(|queue| (0..3).map(move |sender| demand(8 + 3 * queue + sender, queue, 0))).collect()
 }

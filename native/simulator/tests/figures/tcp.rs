@@ -15,7 +15,7 @@ fn settings(control: Control) -> Settings {
     tcp(control, 2)
 }
 
-/// A leaf with hosts of 10 Gbit/s, and one path to each other host.
+/// Configure a leaf with hosts of 10 Gbit/s, and one path to each other host.
 fn config(settings: Settings) -> Config {
     let mut config = window(leaf_spine(1, 16, 1, 10, 10), Balancing::Hash);
     config.transport = Transport::Tcp(settings);
@@ -177,7 +177,7 @@ fn dctcps_queue_swings_as_its_analysis_says() {
     }
 }
 
-/// Two hosts send each other much, so that each one's port has data and acknowledgements.
+/// Make two hosts send each other much, so that each one's port has data and acknowledgements.
 fn both_ways(mark_acknowledgements: bool, drops_unmarkable: bool) -> Simulation {
     let mut tcp = settings(Control::Dctcp);
     (tcp.mark_acknowledgements, tcp.opening) = (mark_acknowledgements, true);

@@ -48,8 +48,8 @@ struct Totals {
 
 #[pymethods]
 impl Carrier {
-    /// Of reader and descriptor of the device, receiver and descriptors of the underlay (`raw`, then `sockets`), our
-    /// address there, and an epoll that knows all of them.
+    /// Makes a carrier of reader and descriptor of the device, receiver and descriptors of the underlay (`raw`, then
+    /// `sockets`), our address there, and an epoll that watches all of them.
     #[new]
     fn new(
         device: (PyRef<'_, TunReader>, RawFd),
@@ -89,7 +89,7 @@ impl Carrier {
         self.put_out(held(&mut borrowed.core));
     }
 
-    /// Datagrams that found no room in the socket, or no route.
+    /// Returns the number of datagrams for which the socket had no room, or no route.
     #[getter]
     fn unsent(&self) -> usize {
         self.totals.unsent
@@ -106,7 +106,7 @@ fn core_py<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     Python::attach(|py| py.detach(work))
 }
 
-/// Seconds of the clock that Python's `time.monotonic` reads, rounded as there.
+/// Returns the seconds of the clock that Python's `time.monotonic` reads, rounded as there.
 fn monotonic() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes into `time`; this clock is always there.
@@ -159,7 +159,7 @@ impl Carrier {
         }
     }
 
-    /// Whether all that the host had to send is with the core; if not, something rare is still to be read.
+    /// Passes what the host sends to the core. Returns false if a packet of a rare kind is still to be read.
     fn read(&mut self, core: &mut Core, now: f64) -> bool {
         let mut waiting = open(&self.waiting);
         for _ in 0..if self.busy { MOST_READS } else { 1 } {

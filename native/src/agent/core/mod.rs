@@ -44,7 +44,7 @@ pub struct HostCore {
     failure: Failure,
 }
 
-/// The core, which only one thread has while it is borrowed.
+/// Returns the core, which only one thread has while it is borrowed.
 pub fn held(core: &mut Mutex<Core>) -> &mut Core {
     core.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
@@ -234,7 +234,7 @@ impl HostCore {
         Ok(())
     }
 
-    /// Takes in a decision of the controller: its number, the flow, the request that it answers, rate and path.
+    /// Processes a decision of the controller: its number, the flow, the request that it answers, rate and path.
     fn decided(&mut self, decision: Decided, now: f64) -> PyResult<()> {
         let (sequence, flow, answers, rate_bps, stamp) = decision;
         held(&mut self.core).decided(Decision { sequence, flow, answers, rate_bps, stamp }, now);
@@ -272,7 +272,7 @@ impl HostCore {
             .collect()
     }
 
-    /// Flow, payload, beginning and end of flows that have ended, the oldest *most*; each is given once.
+    /// Takes flow, payload, beginning and end of flows that have ended, the oldest *most*; each is returned once.
     fn finished_flows<'py>(
         &mut self,
         py: Python<'py>,

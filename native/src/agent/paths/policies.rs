@@ -28,7 +28,7 @@ impl CompiledPathPolicy {
 
 #[pymethods]
 impl CompiledPathPolicy {
-    /// Of a `protocol.policy.PathPolicy`. ValueError: a kind that is not compiled.
+    /// Makes the policy of a `protocol.policy.PathPolicy`. ValueError: a kind that is not compiled.
     #[new]
     fn new(settings: &Bound<'_, PyAny>, packet_time_s: f64, rng: &Bound<'_, PyAny>) -> PyResult<Self> {
         let missing = || PyValueError::new_err("a path policy of the operator's own file is not compiled");

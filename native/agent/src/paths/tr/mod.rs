@@ -121,7 +121,7 @@ impl Tr {
         }
     }
 
-    /// Algorithm 1. Of paths that are equal a flow keeps its own, and a new flow draws by hash.
+    /// Returns the path by Algorithm 1. Of paths that are equal a flow keeps its own, and a new flow draws by hash.
     fn choose(&mut self, flow: FlowRef, route: &Route, now: Seconds) -> Way {
         let own = self.flows.get(&flow.id).copied().filter(|sent| route.names(sent.label));
         let left = own.map_or(0.0, |sent| self.still_needs(&sent, now));
@@ -180,7 +180,7 @@ impl Tr {
         Ages { lag: self.lag + 4.0 * self.lag_deviation, full: self.full_s, shared: self.shared_s }
     }
 
-    /// Has the ways of a route ready.
+    /// Prepares the paths of a route.
     fn know(&mut self, route: &Route) {
         let id = route.id();
         if self.ways.get(&id).is_some_and(|known| known.version == route.version) {
@@ -200,14 +200,14 @@ impl Tr {
         })
     }
 
-    /// Takes in that a path's delay may be above 0 from now on.
+    /// Notes that a path's delay may be above 0 from now on.
     fn speaks(&mut self, place: usize) {
         if !std::mem::replace(&mut self.ids[place].1, true) {
             self.speaking.push(place);
         }
     }
 
-    /// Takes in that so many packets of a flow, of so many bytes together, leave.
+    /// Notes that so many packets of a flow, of so many bytes together, leave.
     fn note(&mut self, train: &Train, bytes: u64, way: Way, now: Seconds) {
         let flow = train.flow.id;
         if flow < 0 {

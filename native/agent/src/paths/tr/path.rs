@@ -92,7 +92,7 @@ impl Path {
         rank.max(0.0)
     }
 
-    /// Lindley's recursion, from the newest delay over what we have sent since.
+    /// Computes the wait by Lindley's recursion, from the newest delay over what we have sent since.
     fn reckon(&mut self) {
         if !self.stale {
             return;
@@ -106,14 +106,14 @@ impl Path {
         (self.wait, self.at, self.stale) = (wait, at, false);
     }
 
-    /// Takes in that packets of ours, which take so long on the slowest link, leave for it.
+    /// Notes that packets of ours, which take so long on the slowest link, leave for it.
     pub fn put(&mut self, takes: Seconds, now: Seconds) {
         self.wait = self.expected(now) + takes;
         self.at = now;
         self.own.push_back(Own { left: now, takes });
     }
 
-    /// Takes in that a packet that left at `sent` had this delay.
+    /// Notes that a packet that left at `sent` had this delay.
     pub fn measured(&mut self, delay: Seconds, sent: Seconds) {
         if sent < self.sent {
             return;
@@ -125,12 +125,12 @@ impl Path {
         }
     }
 
-    /// Takes in what other agents of our leaf wait there.
+    /// Sets how long other agents of our leaf wait there.
     pub fn set_others(&mut self, delay: Seconds, now: Seconds) {
         (self.others, self.said) = (delay, now);
     }
 
-    /// Takes in that other agents of our leaf say nothing of it.
+    /// Notes that other agents of our leaf say nothing of it.
     pub fn clear_others(&mut self) {
         self.others = 0.0;
     }

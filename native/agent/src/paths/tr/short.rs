@@ -23,7 +23,7 @@ pub struct ShortFlows {
 }
 
 impl ShortFlows {
-    /// Takes in that a packet of a short flow leaves on the path of that label.
+    /// Notes that a packet of a short flow leaves on the path of that label.
     pub fn sent(&mut self, flow: i64, label: u16, now: Seconds) {
         self.silence(flow);
         self.turns += 1;

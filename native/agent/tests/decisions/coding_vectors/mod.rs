@@ -44,7 +44,7 @@ fn unit_rule(words: &mut Words) -> UnitRule {
     }
 }
 
-/// CODE RULE target max_k max_r max_overhead.
+/// Reads a policy: CODE RULE target max_k max_r max_overhead.
 fn policy(words: &mut Words) -> CodingPolicy {
     CodingPolicy {
         code: code(words),
@@ -65,7 +65,8 @@ fn optional<T: FromStr>(words: &mut Words) -> Option<T> {
     }
 }
 
-/// Powers and logarithms are the platform's, which differ in the last bit: 1e-12 is far below any decision.
+/// Asserts equality up to 1e-12, far below any decision: powers and logarithms are the platform's, which differ in the
+/// last bit.
 #[track_caller]
 fn assert_about(ours: f64, recorded: f64) {
     let agrees = (ours - recorded).abs() <= 1e-12 * recorded.abs().max(1e-3);

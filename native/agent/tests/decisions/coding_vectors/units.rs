@@ -24,7 +24,7 @@ impl Flow {
         Flow { encoder: UnitEncoder::new(&rules), rules, packets: 0 }
     }
 
-    /// Does one event; returns what it closed, and checks what else was recorded.
+    /// Applies one event; returns what it closed, and checks what else was recorded.
     fn event(&mut self, kind: &str, words: &mut Words, random: &mut Replay) -> Vec<ClosedUnit<String>> {
         match kind {
             "take" => {

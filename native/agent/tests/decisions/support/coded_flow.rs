@@ -48,7 +48,7 @@ impl Sending {
         self.encoder.set_aim(Aim { blocking_probability, k, flow: Progress::default() }, &self.rules);
     }
 
-    /// Takes in a packet that leaves. Returns the repairs that follow it.
+    /// Processes a packet that leaves. Returns the repairs that follow it.
     pub fn add(&mut self, position: u32, packet: &[u8], now: f64, push: bool) -> Vec<Repair<Vec<u8>>> {
         let (longest, payload) = (packet.len() as u32, packet.to_vec());
         let source = Source { position, count: 1, longest, push, payload };
@@ -115,14 +115,14 @@ impl Receiving {
         Receiving(UnitDecoder::new(limits))
     }
 
-    /// Takes in a source. Returns what it lets rebuild: positions and packets.
+    /// Processes a source. Returns what it lets rebuild: positions and packets.
     pub fn source(&mut self, position: u32, packet: &[u8], now: f64) -> Vec<(u32, Vec<u8>)> {
         let mut rebuilt = Vec::new();
         self.0.source(position, packet.to_vec(), now, &mut rebuilt);
         pairs(rebuilt)
     }
 
-    /// Takes in a repair. Returns what it lets rebuild: positions and packets.
+    /// Processes a repair. Returns what it lets rebuild: positions and packets.
     pub fn repair(&mut self, repair: &Repair<Vec<u8>>, now: f64) -> Vec<(u32, Vec<u8>)> {
         let mut rebuilt = Vec::new();
         self.0.repair(repair.clone(), now, &mut rebuilt);

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::kept::RING;
+use super::packet_buffer::RING;
 use crate::flow_table::FlowTable;
 use crate::packet::Packet;
 use crate::receiving::ReceiveFlow;

@@ -5,7 +5,7 @@
 
 use coding::packets::LENGTH_BYTES;
 
-use super::kept::Kept;
+use super::packet_buffer::PacketBuffer;
 use super::unit::{Payload, Repair, Unit, MAX_SYMBOL_BYTES};
 use crate::serial::serial_difference;
 use crate::Seconds;
@@ -76,7 +76,7 @@ pub struct Rebuilt<P> {
 #[derive(Clone, Debug)]
 pub struct UnitDecoder<P: Payload> {
     limits: DecoderLimits,
-    kept: Option<Kept<P>>,
+    packet_buffer: Option<PacketBuffer<P>>,
     /// The oldest first.
     units: Vec<Unit<P::Symbol>>,
     newest: u32,
@@ -88,7 +88,7 @@ impl<P: Payload> UnitDecoder<P> {
     /// Returns a decoder that keeps nothing yet.
     pub fn new(limits: DecoderLimits) -> UnitDecoder<P> {
         let counters = DecoderCounters::default();
-        UnitDecoder { limits, kept: None, units: Vec::new(), newest: 0, repair_bytes: 0, counters }
+        UnitDecoder { limits, packet_buffer: None, units: Vec::new(), newest: 0, repair_bytes: 0, counters }
     }
 
     /// Returns what happened since the flow began.
@@ -167,18 +167,18 @@ impl<P: Payload> UnitDecoder<P> {
 
     /// Returns true if the packet of a position came or was rebuilt (false for what is forgotten).
     pub fn is_known(&self, position: u32) -> bool {
-        self.kept.as_ref().is_some_and(|kept| kept.at(position).is_some())
+        self.packet_buffer.as_ref().is_some_and(|buffer| buffer.at(position).is_some())
     }
 
     /// Returns true if a position is older than what is remembered.
     fn is_forgotten(&self, position: u32) -> bool {
-        self.kept.as_ref().is_some_and(|kept| serial_difference(position, kept.floor) < 0)
+        self.packet_buffer.as_ref().is_some_and(|buffer| serial_difference(position, buffer.floor) < 0)
     }
 
     /// Returns how many of `count` packets from a position on are not there.
     fn missing(&self, position: u32, count: u32) -> u32 {
-        let Some(kept) = &self.kept else { return count };
-        count - kept.run(position, count).flatten().count() as u32
+        let Some(buffer) = &self.packet_buffer else { return count };
+        count - buffer.run(position, count).flatten().count() as u32
     }
 
     /// Returns when `expire` has something to do.
@@ -195,7 +195,7 @@ impl<P: Payload> UnitDecoder<P> {
 
     /// Returns the bytes of packets and repairs that are kept now.
     pub fn kept_bytes(&self) -> usize {
-        self.repair_bytes + self.kept.as_ref().map_or(0, |kept| kept.bytes)
+        self.repair_bytes + self.packet_buffer.as_ref().map_or(0, |buffer| buffer.bytes)
     }
 
     /// Returns how many incomplete units are kept now.
@@ -240,8 +240,8 @@ impl<P: Payload> UnitDecoder<P> {
         if !unit.shape.code.worth_trying(missing as usize, unit.repairs.len()) {
             return Vec::new();
         }
-        let packets: Vec<Option<&P>> = match &self.kept {
-            Some(kept) => kept.run(first, unit.shape.k).collect(),
+        let packets: Vec<Option<&P>> = match &self.packet_buffer {
+            Some(buffer) => buffer.run(first, unit.shape.k).collect(),
             None => vec![None; unit.shape.k as usize],
         };
         let Ok(found) = P::rebuild(unit.shape, &packets, &unit.repairs) else {
@@ -265,21 +265,21 @@ impl<P: Payload> UnitDecoder<P> {
     }
 
     fn keep(&mut self, position: u32, packet: P) {
-        if self.kept.is_none() {
+        if self.packet_buffer.is_none() {
             // packets before the first that came may still come
-            self.kept = Some(Kept::new(position.wrapping_sub(SOURCE_WINDOW)));
+            self.packet_buffer = Some(PacketBuffer::new(position.wrapping_sub(SOURCE_WINDOW)));
             self.newest = position;
         }
         if serial_difference(position, self.newest) > 0 {
             self.newest = position;
-            let floor = self.kept.as_ref().map_or(position, |kept| kept.floor);
+            let floor = self.packet_buffer.as_ref().map_or(position, |buffer| buffer.floor);
             let steps = serial_difference(position.wrapping_sub(SOURCE_WINDOW), floor);
             self.raise_floor(steps.max(0) as u32);
         }
         if !self.is_forgotten(position) {
             let bytes = packet.bytes();
-            if let Some(kept) = &mut self.kept {
-                kept.put(position, packet, bytes);
+            if let Some(buffer) = &mut self.packet_buffer {
+                buffer.put(position, packet, bytes);
             }
         }
     }
@@ -289,15 +289,15 @@ impl<P: Payload> UnitDecoder<P> {
         while self.kept_bytes() > self.limits.max_bytes && !self.units.is_empty() {
             self.expire_unit(0);
         }
-        while self.kept.as_ref().is_some_and(|kept| kept.bytes > self.limits.max_bytes) {
+        while self.packet_buffer.as_ref().is_some_and(|buffer| buffer.bytes > self.limits.max_bytes) {
             self.raise_floor(1);
         }
     }
 
     /// Forgets the oldest packets, and the units that would need them.
     fn raise_floor(&mut self, steps: u32) {
-        if let Some(kept) = self.kept.as_mut().filter(|_| steps > 0) {
-            kept.raise_floor(steps, P::bytes);
+        if let Some(buffer) = self.packet_buffer.as_mut().filter(|_| steps > 0) {
+            buffer.raise_floor(steps, P::bytes);
             while let Some(unit_index) = self.units.iter().position(|unit| self.is_forgotten(unit.first)) {
                 self.expire_unit(unit_index);
             }

@@ -1,4 +1,4 @@
-//! The packets of one receiving flow that its decoder remembers, by position.
+//! The packets of one receiving flow that its decoder still needs, by position.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ pub const RING: usize = 1024;
 
 /// Packets at `floor` to `floor + RING - 1`; others can be asked for, and are not there.
 #[derive(Clone, Debug)]
-pub(super) struct Kept<P> {
+pub(super) struct PacketBuffer<P> {
     /// From the position `begin` on, which is no less than the floor.
     packets: VecDeque<Option<P>>,
     begin: u32,
@@ -16,9 +16,9 @@ pub(super) struct Kept<P> {
     pub bytes: usize,
 }
 
-impl<P> Kept<P> {
-    pub fn new(floor: u32) -> Kept<P> {
-        Kept { packets: VecDeque::new(), begin: floor, floor, bytes: 0 }
+impl<P> PacketBuffer<P> {
+    pub fn new(floor: u32) -> PacketBuffer<P> {
+        PacketBuffer { packets: VecDeque::new(), begin: floor, floor, bytes: 0 }
     }
 
     pub fn at(&self, position: u32) -> Option<&P> {
@@ -74,33 +74,33 @@ mod tests {
     use crate::{Generator, Random};
 
     #[test]
-    fn kept_packets_are_a_dictionary_with_a_floor() {
+    fn a_packet_buffer_is_a_dictionary_with_a_floor() {
         let mut draws = Generator::new(4);
         for first in [0u32, 700, u32::MAX - 99] {
-            let (mut kept, mut model, mut low) =
-                (Kept::new(first), BTreeMap::<u64, u32>::new(), u64::from(first));
+            let (mut buffer, mut model, mut low) =
+                (PacketBuffer::new(first), BTreeMap::<u64, u32>::new(), u64::from(first));
             for _ in 0..3000 {
                 let steps = [0, 0, 1, 40, 600, RING as u32 + 5][draws.below(6) as usize];
-                kept.raise_floor(steps, |&size| size as usize);
+                buffer.raise_floor(steps, |&size| size as usize);
                 low += u64::from(steps);
                 model.retain(|&place, _| place >= low);
                 let place = low + u64::from(draws.below(RING as u32 + 40));
                 let (size, is_new) = (1 + draws.below(9), !model.contains_key(&place));
                 if is_new {
-                    kept.put(place as u32, size, size as usize);
+                    buffer.put(place as u32, size, size as usize);
                 }
                 if is_new && place < low + RING as u64 {
                     model.insert(place, size);
                 }
                 let from =
                     low + u64::from(draws.below(RING as u32 + 100)) - u64::from(draws.below(50).min(first));
-                let seen: Vec<_> = kept.run(from as u32, 70).map(|packet| packet.copied()).collect();
+                let seen: Vec<_> = buffer.run(from as u32, 70).map(|packet| packet.copied()).collect();
                 assert_eq!(
                     seen,
                     (from..from + 70).map(|place| model.get(&place).copied()).collect::<Vec<_>>()
                 );
-                assert_eq!(kept.bytes, model.values().sum::<u32>() as usize);
-                assert_eq!(kept.floor, low as u32);
+                assert_eq!(buffer.bytes, model.values().sum::<u32>() as usize);
+                assert_eq!(buffer.floor, low as u32);
             }
         }
     }

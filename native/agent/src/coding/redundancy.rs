@@ -109,7 +109,7 @@ pub fn target_rule(unit: Target, max_r: u32) -> u32 {
     low
 }
 
-/// r of one policy: `target_rule`'s answers are kept, for each takes microseconds.
+/// r of one policy: `target_rule`'s answers are cached, for each takes microseconds.
 #[derive(Clone, Debug)]
 pub(super) struct RepairTable {
     /// By k, then by step of pB; NOT_ASKED where it is not known.
@@ -117,8 +117,8 @@ pub(super) struct RepairTable {
 }
 
 const NOT_ASKED: u16 = u16::MAX;
-/// A unit with more sources cannot be; such are answered, not kept.
-const MOST_KEPT_K: u32 = 255;
+/// A unit with more sources cannot be; such are answered, not cached.
+const MOST_CACHED_K: u32 = 255;
 
 impl RepairTable {
     pub fn new() -> RepairTable {
@@ -146,15 +146,15 @@ impl RepairTable {
                     blocking_probability: step / BLOCKING_STEPS,
                     probability: policy.target_decode_probability,
                 };
-                if k > MOST_KEPT_K {
+                if k > MOST_CACHED_K {
                     return target_rule(unit, bound);
                 }
-                self.kept(unit, step as usize, bound)
+                self.cached(unit, step as usize, bound)
             }
         }
     }
 
-    fn kept(&mut self, unit: Target, step: usize, bound: u32) -> u32 {
+    fn cached(&mut self, unit: Target, step: usize, bound: u32) -> u32 {
         let k = unit.k as usize;
         if self.known.len() <= k {
             self.known.resize(k + 1, Vec::new());

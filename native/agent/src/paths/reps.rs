@@ -3,8 +3,8 @@
 //! T. Bonato, A. Kabbani, A. Ghalayini, M. Papamichael, M. Dohadwala, L. Gianinazzi, M. Khalilov, E. Achermann, D. De
 //! Sensi, T. Hoefler: "REPS: Recycled Entropy Packet Spraying for Adaptive Load Balancing and Failure Mitigation",
 //! arXiv 2407.21625, section 3, Algorithms 1 and 2. Read as: each flow has a ring of eight entropy values. One that a
-//! receiver reports without a congestion mark is kept; a packet takes the oldest one kept and thereby uses it up; with
-//! none kept, or while the flow explores, it draws at random. On a loss the flow freezes: for a while nothing is drawn,
+//! receiver reports without a congestion mark is cached; a packet takes the oldest of these and thereby uses it up; with
+//! none cached, or while the flow explores, it draws at random. On a loss the flow freezes: for a while nothing is drawn,
 //! and what the ring holds is used in turn even when it was used up, for it is known to get through. Then it explores
 //! once more.
 //!
@@ -40,8 +40,8 @@ struct Ring {
     /// Packets that it still sends at random.
     explore: u32,
     /// Values not used up, the oldest first.
-    kept: VecDeque<u16>,
-    /// The last values kept, used up or not.
+    cached: VecDeque<u16>,
+    /// The last values cached, used up or not.
     seen: VecDeque<u16>,
     turn: usize,
     frozen_until: Option<Seconds>,
@@ -71,14 +71,14 @@ impl<R: Random> PathPolicy for Reps<R> {
         let explore = self.settings.explore_packets;
         let ring = self.rings.entry(flow.id).or_insert_with(|| Ring {
             explore,
-            kept: VecDeque::new(),
+            cached: VecDeque::new(),
             seen: VecDeque::new(),
             turn: 0,
             frozen_until: None,
         });
         if ring.explore > 0 {
             ring.explore -= 1;
-        } else if let Some(oldest) = ring.kept.pop_front() {
+        } else if let Some(oldest) = ring.cached.pop_front() {
             return oldest;
         } else if ring.frozen_until.is_some() && !ring.seen.is_empty() {
             ring.turn = (ring.turn + 1) % ring.seen.len();
@@ -92,7 +92,7 @@ impl<R: Random> PathPolicy for Reps<R> {
         if report.is_congested(self.settings.congested_s) {
             return;
         }
-        for values in [&mut ring.kept, &mut ring.seen] {
+        for values in [&mut ring.cached, &mut ring.seen] {
             if values.len() == RING {
                 values.pop_front();
             }

@@ -31,14 +31,14 @@ pub fn share(peers: usize) -> usize {
 pub struct Budget {
     /// Bytes that all flows may keep.
     pub limit: usize,
-    kept: usize,
+    charged: usize,
     /// Flows by the order in which their decoders came.
     decoders: VecDeque<u32>,
 }
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { limit: MOST_BYTES, kept: 0, decoders: VecDeque::new() }
+        Budget { limit: MOST_BYTES, charged: 0, decoders: VecDeque::new() }
     }
 }
 
@@ -57,20 +57,20 @@ impl Budget {
     }
 
     /// Returns the bytes that all flows are charged for.
-    pub fn kept(&self) -> usize {
-        self.kept
+    pub fn charged(&self) -> usize {
+        self.charged
     }
 
     /// Charges a flow for what it keeps now.
     pub fn charge<P: Packet>(&mut self, flow: &mut ReceiveFlow<P>) {
         let bytes = cost(flow);
-        self.kept = self.kept - flow.charged + bytes;
+        self.charged = self.charged - flow.charged + bytes;
         flow.charged = bytes;
     }
 
     /// Notes that a flow is gone.
     pub fn gone<P: Packet>(&mut self, flow: &ReceiveFlow<P>) {
-        self.kept -= flow.charged;
+        self.charged -= flow.charged;
     }
 
     /// Notes that a flow has a decoder from now on; `flows` are all of the peer's.
@@ -83,7 +83,7 @@ impl Budget {
 
     /// Makes room if the peer is above its budget. Returns what had to go; None: nothing more has to.
     pub fn shed<P: Packet>(&mut self, flows: &mut FlowTable<u32, ReceiveFlow<P>>) -> Option<Shed<P>> {
-        if self.kept <= self.limit {
+        if self.charged <= self.limit {
             return None;
         }
         while let Some(number) = self.decoders.pop_front() {

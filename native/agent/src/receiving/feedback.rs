@@ -86,12 +86,12 @@ impl PendingFeedback {
 pub struct EarlyRepairs<R> {
     /// The flow that waits longest first.
     flows: VecDeque<(u32, Vec<R>)>,
-    kept: usize,
+    count: usize,
 }
 
 impl<R> Default for EarlyRepairs<R> {
     fn default() -> Self {
-        EarlyRepairs { flows: VecDeque::new(), kept: 0 }
+        EarlyRepairs { flows: VecDeque::new(), count: 0 }
     }
 }
 
@@ -107,12 +107,12 @@ impl<R> EarlyRepairs<R> {
             Some((_, repairs)) => repairs.push(repair),
             None => self.flows.push_back((flow, vec![repair])),
         }
-        self.kept += 1;
-        if self.kept <= MAX_EARLY_REPAIRS {
+        self.count += 1;
+        if self.count <= MAX_EARLY_REPAIRS {
             return 0;
         }
         let gone = self.flows.pop_front().map_or(0, |(_, repairs)| repairs.len());
-        self.kept -= gone;
+        self.count -= gone;
         gone
     }
 
@@ -120,7 +120,7 @@ impl<R> EarlyRepairs<R> {
     pub fn take(&mut self, flow: u32) -> Vec<R> {
         let Some(index) = self.flows.iter().position(|(known, _)| *known == flow) else { return Vec::new() };
         let repairs = self.flows.remove(index).map_or_else(Vec::new, |(_, repairs)| repairs);
-        self.kept -= repairs.len();
+        self.count -= repairs.len();
         repairs
     }
 }

@@ -224,8 +224,8 @@ impl HostCore {
         for (name, total) in held(&mut self.core).totals() {
             *totals.entry(name).or_default() += total;
         }
-        let kept: usize = held(&mut self.core).peers.iter().map(|peer| peer.budget.kept()).sum();
-        totals.insert("kept_for_peers_bytes", kept as u64);
+        let charged: usize = held(&mut self.core).peers.iter().map(|peer| peer.budget.charged()).sum();
+        totals.insert("kept_for_peers_bytes", charged as u64);
         totals.into_pyobject(py)
     }
 

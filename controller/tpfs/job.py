@@ -26,7 +26,7 @@ NICE: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class TypesRequest:
     """records: a file of `RECORD`s; addresses: what the numbers in them stand for; the others: `flow_types`."""
 
     records: Path
@@ -48,9 +48,9 @@ class Job:
         if self._pool is None:
             self._submit(_load)
 
-    def ask(self, question: Question) -> Future[object]:
+    def ask(self, request: TypesRequest) -> Future[object]:
         """Return the `FlowTypes` of the records, or None; in the background."""
-        return self._submit(answer, question)
+        return self._submit(answer, request)
 
     def _submit(self, work: Callable[..., object], *arguments: object) -> Future[object]:
         for _ in range(2):
@@ -91,13 +91,13 @@ def _load() -> None:
     import controller.tpfs.types  # noqa: F401
 
 
-def answer(question: Question) -> object:
+def answer(request: TypesRequest) -> object:
     """Return the types of the records; runs in the process."""
     from controller.tpfs.types import flow_types
 
-    records = np.fromfile(question.records, dtype=RECORD)
+    records = np.fromfile(request.records, dtype=RECORD)
     return flow_types(
-        records, question.addresses, question.default, question.load, question.delta, printed=question.printed
+        records, request.addresses, request.default, request.load, request.delta, printed=request.printed
     )
 
 

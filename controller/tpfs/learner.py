@@ -22,7 +22,7 @@ from typing import Final
 from controller.process.control_thread import ControlThread
 from controller.rare_log import RareLog
 from controller.schemes.scheme import Priority, Scheme
-from controller.tpfs.job import Job, Question
+from controller.tpfs.job import Job, TypesRequest
 from controller.tpfs.record_store import KeptRecords, RecordStore
 from controller.tpfs.types import LearntTypes, differ
 from protocol import control
@@ -285,7 +285,7 @@ class TypeLearner:
             file.flush()
             types = self._wait_for(
                 self._job.ask(
-                    Question(
+                    TypesRequest(
                         Path(file.name),
                         tuple(self._kept.addresses.texts),
                         priority.scaled(),

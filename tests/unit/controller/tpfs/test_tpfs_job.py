@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from controller.tpfs.job import Job, Question
+from controller.tpfs.job import Job, TypesRequest
 from controller.tpfs.types import LearntTypes
 from tests.unit.application_records import FOUR, addresses, records_of
 from tests.waiting import PATIENCE_S, eventually
@@ -19,34 +19,34 @@ from tests.waiting import PATIENCE_S, eventually
 PROGRAM = """
 import sys, time
 from pathlib import Path
-from controller.tpfs.job import Job, Question
+from controller.tpfs.job import Job, TypesRequest
 if __name__ == "__main__":
     job = Job()
-    job.ask(Question(Path(sys.argv[1]), (), (1000,), 0.5, None)).exception()
+    job.ask(TypesRequest(Path(sys.argv[1]), (), (1000,), 0.5, None)).exception()
     print(*job.processes(), flush=True)
     time.sleep(60)
 """
 
 
-def _question(directory: Path) -> Question:
+def _request(directory: Path) -> TypesRequest:
     records, _ = records_of(FOUR, 2000, np.random.default_rng(0))
     path = directory / "records"
     records.tofile(path)
-    return Question(path, tuple(addresses()), (10_000, 100_000), 0.6, None)
+    return TypesRequest(path, tuple(addresses()), (10_000, 100_000), 0.6, None)
 
 
 def test_a_process_that_was_killed_is_replaced(tmp_path: Path) -> None:
-    question, job = _question(tmp_path), Job()
+    request, job = _request(tmp_path), Job()
     try:
-        first = job.ask(question).result(PATIENCE_S)
+        first = job.ask(request).result(PATIENCE_S)
         assert isinstance(first, LearntTypes)
         assert first.features == ("destination_port",)
         (process,) = job.processes()
         os.kill(process, signal.SIGKILL)
         eventually(lambda: not _alive(process), "it is gone")
-        for _ in range(2):  # the pool may take a question before it knows
+        for _ in range(2):  # the pool may take a request before it knows
             with suppress(Exception):
-                again = job.ask(question).result(PATIENCE_S)
+                again = job.ask(request).result(PATIENCE_S)
                 break
         assert again == first
     finally:
@@ -60,7 +60,7 @@ def test_a_process_that_was_prepared_answers(tmp_path: Path) -> None:
         job.prepare()
         prepared = job.processes()
         job.prepare()
-        assert isinstance(job.ask(_question(tmp_path)).result(PATIENCE_S), LearntTypes)
+        assert isinstance(job.ask(_request(tmp_path)).result(PATIENCE_S), LearntTypes)
         assert job.processes() == prepared
         assert len(prepared) == 1
     finally:

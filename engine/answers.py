@@ -8,7 +8,7 @@ from controller.api.answers_experiments import WindowView
 
 
 class WrongView(TypedDict):
-    """One thing that is wrong with a submission; line and column from 1, null where it was no text."""
+    """A problem with one field of a submission; line and column from 1, null where it was no text."""
 
     field: str
     message: str

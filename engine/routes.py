@@ -28,10 +28,10 @@ from engine.submission import (
     MOST_BYTES,
     MOST_WINDOW_MS,
     CheckBody,
+    FieldProblem,
     Submission,
     SubmissionBody,
     SubmissionError,
-    Wrong,
     preset_submission,
     read_submission,
 )
@@ -307,10 +307,10 @@ def _submission() -> Submission:
         ) from None
 
 
-def _problem(wrong: Wrong) -> answers.WrongView:
-    field = f"body.{wrong.field}" if wrong.field else "body"
-    place = {"line": wrong.line or None, "column": wrong.column or None}
-    return {"field": field, "message": wrong.message, "line": place["line"], "column": place["column"]}
+def _problem(problem: FieldProblem) -> answers.WrongView:
+    field = f"body.{problem.field}" if problem.field else "body"
+    place = {"line": problem.line or None, "column": problem.column or None}
+    return {"field": field, "message": problem.message, "line": place["line"], "column": place["column"]}
 
 
 @lru_cache(maxsize=64)

@@ -93,8 +93,8 @@ class SubmissionBody(CheckBody):
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
-    """One thing that is wrong: field as in ``text`` or ``spec.workload.flows.count``; line 0: not of a text."""
+class FieldProblem:
+    """A problem with one field: field as in ``text`` or ``spec.workload.flows.count``; line 0: not of a text."""
 
     field: str
     message: str
@@ -105,7 +105,7 @@ class Wrong:
 class SubmissionError(CapstanError, ValueError):
     """Everything that is wrong with a request."""
 
-    def __init__(self, problems: list[Wrong]) -> None:
+    def __init__(self, problems: list[FieldProblem]) -> None:
         super().__init__(f"{problems[0].field}: {problems[0].message}")
         self.problems = problems
 
@@ -141,23 +141,25 @@ def read_submission(request: SubmissionBody, try_out: TryOut = tried_here) -> Su
     size = SizeBudget(len(every), simulated)
     files = _files(source.data, size)
     if too_large := size.problem():
-        raise SubmissionError([Wrong(where, too_large)])
+        raise SubmissionError([FieldProblem(where, too_large)])
     problems = files or problems_of(source, scheme_names(), overrides_problem)
     if problems:
         placed = request.text is not None and not changed
-        raise SubmissionError([_wrong(problem, where, placed) for problem in problems])
+        raise SubmissionError([_field_problem(problem, where, placed) for problem in problems])
     if simulated and request.record is not None:
-        raise SubmissionError([Wrong("record", _NOT_SIMULATED)])
+        raise SubmissionError([FieldProblem("record", _NOT_SIMULATED)])
     submission = _submission(with_all_schemes(spec_from_dict(source.data), every), text, simulated)
     if submission.job.runs > MOST_RUNS:
-        raise SubmissionError([Wrong(where, f"more than {MOST_RUNS} runs: take fewer points or repeats")])
+        raise SubmissionError(
+            [FieldProblem(where, f"more than {MOST_RUNS} runs: take fewer points or repeats")]
+        )
     if simulated:
         if refused := try_out(submission.spec, size.scheme_links):
-            raise SubmissionError([Wrong(where, refused)])
+            raise SubmissionError([FieldProblem(where, refused)])
         return submission
     problem = no_lab(submission.spec)
     if problem is not None:
-        raise SubmissionError([Wrong(where, f"{problem} (kind: simulation)")])
+        raise SubmissionError([FieldProblem(where, f"{problem} (kind: simulation)")])
     return submission if request.record is None else _recorded(submission, request.record)
 
 
@@ -167,7 +169,7 @@ def _recorded(submission: Submission, window: RecordBody) -> Submission:
     if points * schemes > MOST_RECORDED:
         raise SubmissionError(
             [
-                Wrong(
+                FieldProblem(
                     "record",
                     f"is for {MOST_RECORDED} runs at most, one of each scheme at each point, and these are "
                     f"{points * schemes}: take fewer points or schemes, or record none",
@@ -233,18 +235,18 @@ def _text(request: SubmissionBody) -> tuple[str, str]:
     """Return the field that has the spec, and the spec's text."""
     given = [name for name in _ONE_OF if getattr(request, name) is not None]
     if len(given) != 1:
-        raise SubmissionError([Wrong("", f"exactly one of {', '.join(_ONE_OF)} is needed")])
+        raise SubmissionError([FieldProblem("", f"exactly one of {', '.join(_ONE_OF)} is needed")])
     where = given[0]
     if request.preset is not None:
         if request.preset not in preset_names():
             hint = did_you_mean(request.preset, preset_names())
-            raise SubmissionError([Wrong("preset", f"preset {request.preset!r} is not known{hint}")])
+            raise SubmissionError([FieldProblem("preset", f"preset {request.preset!r} is not known{hint}")])
         return where, find_spec(request.preset).read_text(encoding="utf-8")
     if request.spec is not None:
         return where, yaml.safe_dump(request.spec, sort_keys=False, allow_unicode=True, width=110)
     assert request.text is not None
     if len(request.text.encode()) > MOST_BYTES:
-        raise SubmissionError([Wrong(where, f"is longer than {MOST_BYTES >> 10} KiB")])
+        raise SubmissionError([FieldProblem(where, f"is longer than {MOST_BYTES >> 10} KiB")])
     return where, request.text
 
 
@@ -289,12 +291,12 @@ def _with_changes(data: dict[str, Any], changed: Mapping[str, Any]) -> dict[str,
         if value is None and path in data:
             del data[path]  # what belongs to other schemes
         elif path.count(".") >= DEEPEST_FIELD:
-            raise SubmissionError([Wrong(f"set.{path[:100]}", "is not a field of this spec")])
+            raise SubmissionError([FieldProblem(f"set.{path[:100]}", "is not a field of this spec")])
         elif value is not None or "." in path:
             try:
                 set_field(data, path, value)
             except (SweepError, IndexError, TypeError, ValueError, AttributeError):
-                raise SubmissionError([Wrong(f"set.{path}", "is not a field of this spec")]) from None
+                raise SubmissionError([FieldProblem(f"set.{path}", "is not a field of this spec")]) from None
     return data
 
 
@@ -311,7 +313,11 @@ def _need_small(source: Source, text: str, where: str) -> None:
         grid_points * len(text) > MOST_GRID_BYTES or grid_points * len(source.values) > MOST_GRID_VALUES
     ):
         raise SubmissionError(
-            [Wrong(where, f"is too large for a sweep of {grid_points} points: leave points or text out")]
+            [
+                FieldProblem(
+                    where, f"is too large for a sweep of {grid_points} points: leave points or text out"
+                )
+            ]
         )
 
 
@@ -356,7 +362,7 @@ def _file_names(data: dict[str, Any]) -> Iterator[tuple[int, str]]:
             yield index, name
 
 
-def _wrong(problem: Problem, where: str, placed: bool) -> Wrong:
+def _field_problem(problem: Problem, where: str, placed: bool) -> FieldProblem:
     path = f"{where}.{problem.path}" if problem.path else where
     position = (problem.line, problem.column) if placed else (0, 0)
-    return Wrong(path, problem.message, *position)
+    return FieldProblem(path, problem.message, *position)

@@ -1323,7 +1323,7 @@ export interface components {
             estimated_s: number | null;
             simulated: boolean;
         };
-        /** @description One thing that is wrong with a submission; line and column from 1, null where it was no text. */
+        /** @description A problem with one field of a submission; line and column from 1, null where it was no text. */
         WrongView: {
             field: string;
             message: string;

@@ -12,8 +12,8 @@ from plain.python_file import FAILURES, failure_text, load
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that a lab asks for. text: what was found, and if it is not right, what is missing."""
+class CheckResult:
+    """The result of one check of an answer. text: what was found and, if it is not right, what is missing."""
 
     right: bool
     text: str

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from capstan_client.errors import ControllerError
-from classroom.answer import Answer, AnswerError, Finding
+from classroom.answer import Answer, AnswerError, CheckResult
 from classroom.rehearsal import Rehearsal
 
 SAMPLES: Final = 8
@@ -18,15 +18,17 @@ BUSY_SCHEME: Final = "caps"
 QUIET_SCHEME: Final = "ecmp"
 
 
-def check(file: Path, results: Path) -> list[Finding]:
+def check(file: Path, results: Path) -> list[CheckResult]:
     """Return what the application in *file* does in five rehearsals. Raises AnswerError."""
     answer = Answer(file)
     return [
-        _finding("step 4", _slow_link, answer, "the slow link is taken out, and nothing else"),
-        _finding("step 5", _last_way, answer, "the last way between leaves stays"),
-        _finding("step 6", _refused, answer, "what was refused is asked for again, what was done is not"),
-        _finding("step 7", _load, answer, "the scheme follows the load, and not its spikes"),
-        _finding("step 8", _resumed, answer, "after a break it goes by the controller's state"),
+        _check_result("step 4", _slow_link, answer, "the slow link is taken out, and nothing else"),
+        _check_result("step 5", _last_way, answer, "the last way between leaves stays"),
+        _check_result(
+            "step 6", _refused, answer, "what was refused is asked for again, what was done is not"
+        ),
+        _check_result("step 7", _load, answer, "the scheme follows the load, and not its spikes"),
+        _check_result("step 8", _resumed, answer, "after a break it goes by the controller's state"),
     ]
 
 
@@ -152,12 +154,12 @@ def _resumed(answer: Answer) -> str:
     return ""
 
 
-def _finding(step: str, wrong_in: Callable[[Answer], str], answer: Answer, right: str) -> Finding:
+def _check_result(step: str, wrong_in: Callable[[Answer], str], answer: Answer, right: str) -> CheckResult:
     try:
         wrong = wrong_in(answer)
     except _EndedError as error:
         wrong = str(error)
-    return Finding(not wrong, f"{step}: {wrong or right}")
+    return CheckResult(not wrong, f"{step}: {wrong or right}")
 
 
 def _words(fabric: Rehearsal) -> str:

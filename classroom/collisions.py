@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from classroom.answer import Answer, AnswerError, Finding
+from classroom.answer import Answer, AnswerError, CheckResult
 from plain.shown import shown
 
 TABLES: Final = 40
@@ -17,7 +17,7 @@ CHANCE: Final = 1 - 4 * 3 * 2 * 1 / 4**4
 """That of four flows on four paths, each drawn evenly and on its own, at least two share one."""
 
 
-def check(file: Path, results: Path) -> list[Finding]:
+def check(file: Path, results: Path) -> list[CheckResult]:
     """Return the function `collisions` on tables that we know, and on the student's own experiment.
 
     Raises AnswerError.
@@ -26,13 +26,15 @@ def check(file: Path, results: Path) -> list[Finding]:
     findings = [_on_known_tables(answer)]
     own = newest_result(results)
     if own is None:
-        findings.append(Finding(False, f"step 2: no result of lab 1 in {results}/: run the experiment first"))
+        findings.append(
+            CheckResult(False, f"step 2: no result of lab 1 in {results}/: run the experiment first")
+        )
     else:
         rows = [row for row in csv.DictReader(own.read_text(encoding="utf-8").splitlines()) if is_long(row)]
         true = sharing(rows)
         said = _answered(answer, rows)
         findings.append(
-            Finding(
+            CheckResult(
                 said == true,
                 f"step 5: in {own} you find {_words(said)}"
                 + ("" if said == true else "; compare the column paths of its long flows by eye"),
@@ -41,7 +43,7 @@ def check(file: Path, results: Path) -> list[Finding]:
     chance = answer.value("CHANCE")
     right = isinstance(chance, int | float) and abs(chance - CHANCE) < 0.005
     findings.append(
-        Finding(
+        CheckResult(
             right,
             f"step 6: CHANCE is {chance}" + ("" if right else ": count how many of 4^4 ways have no two"),
         )
@@ -74,7 +76,7 @@ def sharing(rows: list[dict[str, Any]]) -> set[frozenset[str]]:
     }
 
 
-def _on_known_tables(answer: Answer) -> Finding:
+def _on_known_tables(answer: Answer) -> CheckResult:
     rng = np.random.default_rng(1)
     for _ in range(TABLES):
         rows = []
@@ -93,8 +95,10 @@ def _on_known_tables(answer: Answer) -> Finding:
         said = _answered(answer, rows)
         if said != true:
             flows = ", ".join(f"{row['id']} of repeat {row['repeat']} on {row['paths']}" for row in rows)
-            return Finding(False, f"step 4: of the flows {flows} you find {_words(said)}, not {_words(true)}")
-    return Finding(True, f"step 4: collisions() is right on {TABLES} made-up tables")
+            return CheckResult(
+                False, f"step 4: of the flows {flows} you find {_words(said)}, not {_words(true)}"
+            )
+    return CheckResult(True, f"step 4: collisions() is right on {TABLES} made-up tables")
 
 
 def _answered(answer: Answer, rows: list[dict[str, Any]]) -> set[frozenset[str]]:

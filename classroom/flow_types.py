@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from classroom.answer import Answer, AnswerError, Finding
+from classroom.answer import Answer, AnswerError, CheckResult
 
 APPLICATIONS: Final = {
     "rpc": ((30001, 30002, 30003, 30004), 2e3, 0.3),
@@ -38,7 +38,7 @@ def flows(seed: int, count: int = 1200) -> list[dict[str, Any]]:
     return made
 
 
-def check(file: Path, results: Path) -> list[Finding]:
+def check(file: Path, results: Path) -> list[CheckResult]:
     """Return the types of each port, on three days of flows. Raises AnswerError."""
     types_of_ports = Answer(file).function("types_of_ports")
     from sklearn.metrics import adjusted_rand_score  # two seconds of processor time
@@ -55,7 +55,7 @@ def check(file: Path, results: Path) -> list[Finding]:
         missing = sorted(set(application) - set(said))
         if missing:
             findings.append(
-                Finding(False, f"step 4, day {seed}: no type of port {missing[0]}: every port needs one")
+                CheckResult(False, f"step 4, day {seed}: no type of port {missing[0]}: every port needs one")
             )
             continue
         ports = sorted(application)
@@ -68,12 +68,12 @@ def check(file: Path, results: Path) -> list[Finding]:
         if not right:
             text += "; too many: ports with like sizes are one type" if number > len(APPLICATIONS) else ""
             text += "; too few: sizes within a type differ too much" if number < len(APPLICATIONS) else ""
-        findings.append(Finding(right, text))
+        findings.append(CheckResult(right, text))
     test = flows(SEEDS[-1] + 1)
     said = types_of_ports(flows(SEEDS[0]))
     spread = _spread(test, said)
     findings.append(
-        Finding(
+        CheckResult(
             spread <= MOST_SPREAD,
             f"step 6: a new flow's size is predicted within a factor of {np.exp(spread):.1f} by its type"
             + ("" if spread <= MOST_SPREAD else f"; {np.exp(MOST_SPREAD):.1f} is wanted"),

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from classroom.answer import AnswerError, Finding
+from classroom.answer import AnswerError, CheckResult
 from plain.text_file import read_text
 from plain.yaml_source import read
 
@@ -81,7 +81,7 @@ class Outage:
     api_silent_s: float
 
 
-def check(file: Path, results: Path) -> list[Finding]:
+def check(file: Path, results: Path) -> list[CheckResult]:
     """Return predictions and measurements of each part. Raises AnswerError."""
     answers = _answers(file)
     log = _log(file, answers, results)
@@ -158,16 +158,18 @@ def _log(file: Path, answers: Mapping[str, Any], results: Path) -> Path:
     return logs[-1]
 
 
-def _predicted(file: Path, answers: Mapping[str, Any], part: str) -> Finding:
+def _predicted(file: Path, answers: Mapping[str, Any], part: str) -> CheckResult:
     said = _table(file, answers, "predictions", part, PREDICTIONS[part])
     wrong = [
         name for name, goes_on in PREDICTIONS[part].items() if said[name] != ("yes" if goes_on else "no")
     ]
     text = f"{_STEPS[part][0]}: {len(said) - len(wrong)} of {len(said)} predictions hold while the {part} is away"
-    return Finding(not wrong, text + "".join(f"; {name}: {HINTS[name]}" for name in wrong))
+    return CheckResult(not wrong, text + "".join(f"; {name}: {HINTS[name]}" for name in wrong))
 
 
-def _measured(file: Path, answers: Mapping[str, Any], part: str, outages: Mapping[str, Outage]) -> Finding:
+def _measured(
+    file: Path, answers: Mapping[str, Any], part: str, outages: Mapping[str, Outage]
+) -> CheckResult:
     outage = outages[part]
     wanted: dict[str, float] = {"pings_lost": outage.pings_lost, "flows_failed": outage.flows_failed}
     if part == "controller":
@@ -179,7 +181,7 @@ def _measured(file: Path, answers: Mapping[str, Any], part: str, outages: Mappin
         if not _is_near(said[name], value, TOLERANCE_S if name.endswith("_s") else 0.0)
     ]
     shown = ", ".join(f"{name} {said[name]}" for name in wanted)
-    return Finding(not wrong, f"{_STEPS[part][1]}: {part}: " + ("; ".join(wrong) or shown))
+    return CheckResult(not wrong, f"{_STEPS[part][1]}: {part}: " + ("; ".join(wrong) or shown))
 
 
 _HOW: Final = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from classroom import application, collisions, flow_types, killed_parts, mode_time, own_path, repairs
-from classroom.answer import Finding
+from classroom.answer import CheckResult
 
 DIRECTORY: Final = Path(__file__).resolve().parents[1] / "docs" / "labs"
 
@@ -24,7 +24,7 @@ class ClassroomLab:
     title: str
     folder: str
     start: str
-    check: Callable[[Path, Path], list[Finding]]
+    check: Callable[[Path, Path], list[CheckResult]]
 
     @property
     def directory(self) -> Path:

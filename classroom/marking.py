@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from classroom import sandbox
-from classroom.answer import Finding
+from classroom.answer import CheckResult
 from classroom.own_results import copy_results
 from classroom.printable import printable
 from classroom.process_group import Broken, new_group, place_of_groups
@@ -32,7 +32,7 @@ class Mark:
     """What the check of a submission found. error: why there are no findings, else None."""
 
     submission: Submission
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
     error: str | None
 
     @property
@@ -139,7 +139,7 @@ def read_mark(
         if "error" in document:
             return Mark(submission, (), _printable(str(document["error"])).replace("/submission/", ""))
         findings = tuple(
-            Finding(bool(finding["right"]), _printable(str(finding["text"])))
+            CheckResult(bool(finding["right"]), _printable(str(finding["text"])))
             for finding in document["findings"]
         )
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

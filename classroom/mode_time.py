@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from classroom.answer import AnswerError, Finding
+from classroom.answer import AnswerError, CheckResult
 from controller.modes.monitor import ModeMonitor
 from controller.schemes import loader
 from controller.schemes.scheme import ModeRule
@@ -31,7 +31,7 @@ class Modes:
     off_share: float
 
 
-def check(file: Path, results: Path) -> list[Finding]:
+def check(file: Path, results: Path) -> list[CheckResult]:
     """Play a leaf under the scheme in *file*; return the findings. Raise AnswerError."""
     try:
         scheme = loader.load(file)
@@ -43,7 +43,7 @@ def check(file: Path, results: Path) -> list[Finding]:
     rule = scheme.mode
     t_ms = rule.sampling_packet_times * PACKET_TIME_S * 1e3
     return [
-        Finding(
+        CheckResult(
             modes.changes <= MOST_CHANGES,
             f"step 5: T = {rule.sampling_packet_times:g} packet times ({t_ms:g} ms): {modes.changes:.2f} changes a flow"
             + (
@@ -52,7 +52,7 @@ def check(file: Path, results: Path) -> list[Finding]:
                 else "; more than 2.2: T is shorter than a flow's own pauses"
             ),
         ),
-        Finding(
+        CheckResult(
             modes.off_share >= LEAST_OFF,
             f"step 6: OFF in {modes.off_share:.0%} of the silence"
             + ("" if modes.off_share >= LEAST_OFF else f"; {LEAST_OFF:.0%} are wanted: T is too long"),

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from classroom.answer import AnswerError, Finding
+from classroom.answer import AnswerError, CheckResult
 from host_agent.paths import CompiledPathPolicy, Flow, PathPolicy, Route
 from host_agent.paths.own import PathFileError, read_path_policy
 from protocol.policy import PathSettings
@@ -31,20 +31,20 @@ class _Flow:
     hash: int
 
 
-def check(file: Path, results: Path) -> list[Finding]:
+def check(file: Path, results: Path) -> list[CheckResult]:
     """Return lines, evenness, order, and what happens when a path dies. Raises AnswerError."""
     try:
         make = read_path_policy(file)
         lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
         count = sum(bool(line) and not line.startswith(("#", "import ", "from ")) for line in lines)
         findings = [
-            Finding(count <= MOST_LINES, f"step 4: {count} lines of code; {MOST_LINES} are enough"),
+            CheckResult(count <= MOST_LINES, f"step 4: {count} lines of code; {MOST_LINES} are enough"),
         ]
         uneven, changes = _run(make(np.random.default_rng(1), PACKET_TIME_S))
         ecmp = CompiledPathPolicy(PathSettings("flow-hash"), PACKET_TIME_S, np.random.default_rng(1))
         hashed, _ = _run(ecmp)
         findings.append(
-            Finding(
+            CheckResult(
                 uneven <= MOST_UNEVEN and uneven < hashed,
                 f"step 5: the busiest path carries {uneven:.2f} times the mean (ECMP: {hashed:.2f})"
                 + (
@@ -55,7 +55,7 @@ def check(file: Path, results: Path) -> list[Finding]:
             )
         )
         findings.append(
-            Finding(
+            CheckResult(
                 changes <= MOST_CHANGES,
                 f"step 6: a long flow changes its path {changes * 100:.1f} times in 100 packets"
                 + ("" if changes <= MOST_CHANGES else f"; more than {MOST_CHANGES * 100:g} reorder too much"),
@@ -87,7 +87,7 @@ def _run(policy: PathPolicy) -> tuple[float, float]:
     return max(load.values()) * PATHS / sum(load.values()), changes / (PACKETS * len(flows))
 
 
-def _dead_path(policy: PathPolicy) -> Finding:
+def _dead_path(policy: PathPolicy) -> CheckResult:
     """Return the labels of paths that have died must not be chosen again."""
     labels = tuple(label_of(stamp) for stamp in range(2049, 2049 + PATHS))
     route, flow = Route("l2", TrafficClass.LONG, labels), _Flow(1, 12345)
@@ -100,7 +100,7 @@ def _dead_path(policy: PathPolicy) -> Finding:
         late = [policy.entropy(flow, route, 1400, 2 + step * PACKET_TIME_S) for step in range(200)]
     except PathFileError:
         late = [labels[0]]  # the agent refuses ports of paths that are gone
-    return Finding(
+    return CheckResult(
         not dead & set(late),
         "step 7: "
         + (

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from classroom.answer import Answer, AnswerError, Finding
+from classroom.answer import Answer, AnswerError, CheckResult
 from host_agent.coding.codes import code_named
 
 CASES: Final = (
@@ -39,7 +39,7 @@ def least_repairs(k: int, blocked: float, target: float) -> int:
     return r
 
 
-def check(file: Path, results: Path) -> list[Finding]:
+def check(file: Path, results: Path) -> list[CheckResult]:
     """Return the function `repairs` on cases of all kinds, and once with a real code. Raises AnswerError."""
     repairs = Answer(file).function("repairs")
     findings = [_case(repairs(*case), *case) for case in CASES]
@@ -47,7 +47,7 @@ def check(file: Path, results: Path) -> list[Finding]:
     decoded = share_decoded(k, _whole(repairs(*TRIED)), blocked)
     right = decoded >= target - 0.03  # of 400 units: two standard deviations are 0.02
     findings.append(
-        Finding(
+        CheckResult(
             right,
             f"step 7: with Capstan's own code (mds), {decoded:.3f} of {UNITS} units were decoded"
             + ("" if right else f"; {target} are wanted"),
@@ -75,7 +75,7 @@ def share_decoded(k: int, r: int, blocked: float, seed: int = 1) -> float:
     return decoded / UNITS
 
 
-def _case(said: Any, k: int, blocked: float, target: float) -> Finding:
+def _case(said: Any, k: int, blocked: float, target: float) -> CheckResult:
     r, least = _whole(said), least_repairs(k, blocked, target)
     probability = decode_probability(k, r, blocked)
     text = (
@@ -85,7 +85,7 @@ def _case(said: Any, k: int, blocked: float, target: float) -> Finding:
         text += f"; {least} would do: repairs are load, too"
     elif r < least:
         text += "; that is too few"
-    return Finding(r == least, text)
+    return CheckResult(r == least, text)
 
 
 def _whole(said: Any) -> int:

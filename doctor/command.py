@@ -74,8 +74,8 @@ def text(report: DoctorReport, took_s: float) -> str:
         findings = report.of([part]).findings
         if findings:
             parts += [heading, *(f"  {line}" for line in lines(findings)), ""]
-    unknown = sum(finding.state == "unknown" for finding in report.findings)
-    lacks = [finding.name for finding in report.findings if finding.state == "lacks"]
+    unknown = sum(result.state == "unknown" for result in report.findings)
+    lacks = [result.name for result in report.findings if result.state == "lacks"]
     if report.lab:
         parts.append(f"A lab can be built here ({took_s:.1f} s).")
     elif lacks:

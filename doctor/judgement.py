@@ -16,7 +16,7 @@ from topologies.machine import (
 
 State = Literal["ok", "lacks", "limited", "unknown"]
 Part = Literal["lab", "features", "results", "containers", "benchmarks", "tests"]
-"""What a finding is about. A lack in "lab" means that no lab can be built; "features": of a lab that can be."""
+"""What a result is about. A lack in "lab" means that no lab can be built; "features": of a lab that can be."""
 
 LEAST_PYTHON: Final = (3, 11)
 LEAST_NODE: Final = (20, 19)
@@ -30,8 +30,8 @@ _KERNEL: Final = "use a kernel that has it; `modprobe {0}` shows whether this on
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing of this machine. advice: what to do; empty where nothing is to be done."""
+class CheckResult:
+    """The result of a check of this machine. advice: what to do; empty where nothing is to be done."""
 
     name: str
     part: Part
@@ -43,28 +43,28 @@ class Finding:
 
 @dataclass(frozen=True)
 class DoctorReport:
-    """All findings, in the order in which they are shown."""
+    """The results of all checks, in the order in which they are shown."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
 
     @property
     def lab(self) -> bool:
         """Return True if a lab can be built: everything that it needs was tried and works."""
-        return all(finding.state == "ok" for finding in self.findings if finding.part == "lab")
+        return all(result.state == "ok" for result in self.findings if result.part == "lab")
 
     @property
-    def wrong(self) -> tuple[Finding, ...]:
+    def wrong(self) -> tuple[CheckResult, ...]:
         """Return what is not as it should be."""
-        return tuple(finding for finding in self.findings if finding.state != "ok")
+        return tuple(result for result in self.findings if result.state != "ok")
 
     def of(self, parts: Iterable[Part]) -> DoctorReport:
-        """Return the same with the findings of some parts only."""
+        """Return the same with the results of some parts only."""
         wanted = set(parts)
-        return DoctorReport(tuple(finding for finding in self.findings if finding.part in wanted))
+        return DoctorReport(tuple(result for result in self.findings if result.part in wanted))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document."""
-        return {"lab": self.lab, "findings": [asdict(finding) for finding in self.findings]}
+        return {"lab": self.lab, "findings": [asdict(result) for result in self.findings]}
 
 
 def judge(facts: Facts) -> DoctorReport:
@@ -82,39 +82,39 @@ def judge(facts: Facts) -> DoctorReport:
     )
 
 
-def lines(findings: Sequence[Finding]) -> list[str]:
-    """Return the text of findings for a person: a line each, what to do below those that are not ok."""
-    width = max((len(finding.name) for finding in findings), default=0)
+def lines(results: Sequence[CheckResult]) -> list[str]:
+    """Return the text of results for a person: a line each, what to do below those that are not ok."""
+    width = max((len(result.name) for result in results), default=0)
     text = []
-    for finding in findings:
-        text.append(f"{finding.state:<8} {finding.name:<{width}}  {finding.value}")
-        if finding.state != "ok":
-            text.append(f"{'':<8} {'':<{width}}  needed for: {finding.needed_for}")
-            if finding.advice:
-                text.append(f"{'':<8} {'':<{width}}  what to do: {finding.advice}")
+    for result in results:
+        text.append(f"{result.state:<8} {result.name:<{width}}  {result.value}")
+        if result.state != "ok":
+            text.append(f"{'':<8} {'':<{width}}  needed for: {result.needed_for}")
+            if result.advice:
+                text.append(f"{'':<8} {'':<{width}}  what to do: {result.advice}")
     return text
 
 
-def _finding(name: str, part: Part, good: bool, value: str, needed_for: str, advice: str) -> Finding:
+def _check_result(name: str, part: Part, good: bool, value: str, needed_for: str, advice: str) -> CheckResult:
     bad: State = "lacks" if part == "lab" else "limited"
-    return Finding(name, part, "ok" if good else bad, value, needed_for, "" if good else advice)
+    return CheckResult(name, part, "ok" if good else bad, value, needed_for, "" if good else advice)
 
 
-def _tried(facts: Facts, attempt: str, name: str, part: Part, needed_for: str, advice: str) -> Finding:
+def _tried(facts: Facts, attempt: str, name: str, part: Part, needed_for: str, advice: str) -> CheckResult:
     outcome = facts.attempts.get(attempt, Attempt(None, "not tried"))
     if outcome.worked is None:
         hint = f"{_AS_ROOT} tries it" if facts.user_id != 0 else ""
-        return Finding(name, part, "unknown", outcome.said, needed_for, hint)
+        return CheckResult(name, part, "unknown", outcome.said, needed_for, hint)
     missing = tuple(cap for cap in NEEDED_CAPABILITIES if cap not in facts.capabilities)
     if missing and "not permitted" in outcome.said:
         advice = capability_advice(missing)
     value = "works" if outcome.worked else outcome.said or "not here"
-    return _finding(name, part, outcome.worked, value, needed_for, advice)
+    return _check_result(name, part, outcome.worked, value, needed_for, advice)
 
 
-def _privileges(facts: Facts) -> Iterator[Finding]:
+def _privileges(facts: Facts) -> Iterator[CheckResult]:
     root = facts.user_id == 0
-    yield _finding(
+    yield _check_result(
         "root",
         "lab",
         root,
@@ -130,13 +130,13 @@ def _privileges(facts: Facts) -> Iterator[Finding]:
     for name in NEEDED_CAPABILITIES if root else ():
         there = name in facts.capabilities
         advice = capability_advice((name,))
-        yield _finding(name, "lab", there, "in effect" if there else "missing", needed[name], advice)
+        yield _check_result(name, "lab", there, "in effect" if there else "missing", needed[name], advice)
 
 
-def _programs(facts: Facts) -> Iterator[Finding]:
+def _programs(facts: Facts) -> Iterator[CheckResult]:
     python = ".".join(map(str, facts.python))
     least = ".".join(map(str, LEAST_PYTHON))
-    yield _finding(
+    yield _check_result(
         "Python",
         "lab",
         facts.python >= LEAST_PYTHON,
@@ -146,7 +146,7 @@ def _programs(facts: Facts) -> Iterator[Finding]:
     )
     missing = facts.missing_programs
     packages = " ".join(sorted({*missing.values()}))
-    yield _finding(
+    yield _check_result(
         "programs",
         "lab",
         not missing,
@@ -154,7 +154,7 @@ def _programs(facts: Facts) -> Iterator[Finding]:
         "switches, hosts and links of a lab",
         f"./capstan demo installs them on Debian and Ubuntu; by hand: apt-get install {packages}",
     )
-    yield _finding(
+    yield _check_result(
         "environment",
         "features",
         facts.environment,
@@ -164,7 +164,7 @@ def _programs(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _network(facts: Facts) -> Iterator[Finding]:
+def _network(facts: Facts) -> Iterator[CheckResult]:
     yield _tried(
         facts,
         "namespaces",
@@ -182,7 +182,7 @@ def _network(facts: Facts) -> Iterator[Finding]:
         ("packet sockets", "switches' ports and agents", capability_advice(("CAP_NET_RAW",))),
     ):
         yield _tried(facts, name, name, "lab", needed_for, advice)
-    yield _finding(
+    yield _check_result(
         "cubic",
         "lab",
         "cubic" in facts.congestion_available,
@@ -192,7 +192,7 @@ def _network(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _features(facts: Facts) -> Iterator[Finding]:
+def _features(facts: Facts) -> Iterator[CheckResult]:
     for attempt, name, needed_for, advice in (
         ("u32", "u32 filters", "priority queues: schemes such as pias, tpfs, capton", "cls_u32"),
         ("netem", "netem", "delays of links (delay_ms); without it links run without delay", "sch_netem"),
@@ -214,7 +214,7 @@ def _features(facts: Facts) -> Iterator[Finding]:
         "TCP as a spec asks for it (profile ns2); without it hosts keep the kernel's settings",
         "in a container /proc/sys is read-only: docker/sysctls, run in it as root, makes these writable",
     )
-    yield _finding(
+    yield _check_result(
         "cgroup v2",
         "features",
         facts.cgroup.worked is not False,
@@ -226,7 +226,7 @@ def _features(facts: Facts) -> Iterator[Finding]:
     profile = facts.apparmor or "not in this kernel"
     confined = facts.seccomp != 0 or (facts.apparmor not in ("", "unconfined"))
     works = facts.attempts.get("namespaces", Attempt(None)).worked is True
-    yield _finding(
+    yield _check_result(
         "confinement",
         "features",
         not confined or works,
@@ -236,10 +236,10 @@ def _features(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _room(facts: Facts) -> Iterator[Finding]:
+def _room(facts: Facts) -> Iterator[CheckResult]:
     cores = facts.cores
     limit = f", control group's limit {cores.quota:g}" if cores.quota is not None else ""
-    yield _finding(
+    yield _check_result(
         "cores",
         "results",
         cores.effective >= LEAST_CORES,
@@ -247,7 +247,7 @@ def _room(facts: Facts) -> Iterator[Finding]:
         "presets as they are; with fewer, runs are marked as limited by the processor",
         "give the machine or container 2 cores, or scale the spec's rates down",
     )
-    yield _finding(
+    yield _check_result(
         "memory",
         "results",
         facts.memory_available >= LEAST_MEMORY,
@@ -255,7 +255,7 @@ def _room(facts: Facts) -> Iterator[Finding]:
         f"the demo: {LEAST_MEMORY / 2**30:g} GiB",
         "end other programs, or give the machine more memory",
     )
-    yield _finding(
+    yield _check_result(
         "disk",
         "results",
         facts.results_free >= LEAST_DISK,
@@ -265,7 +265,7 @@ def _room(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _benchmarks(facts: Facts) -> Iterator[Finding]:
+def _benchmarks(facts: Facts) -> Iterator[CheckResult]:
     for attempt, name, needed_for, advice in (
         ("tbf", "tbf", "`bench agent` at an access rate", _KERNEL.format("sch_tbf")),
         (
@@ -279,13 +279,15 @@ def _benchmarks(facts: Facts) -> Iterator[Finding]:
         yield _tried(facts, attempt, name, "benchmarks", needed_for, advice)
 
 
-def _others(facts: Facts) -> Iterator[Finding]:
+def _others(facts: Facts) -> Iterator[CheckResult]:
     for key, name, part, needed_for, advice in _VERSIONS:
         answer = facts.versions.get(key, Attempt(False, "not asked"))
         good = answer.worked is True
         if key == "node":
             good = good and _version(answer.said) >= LEAST_NODE
-        yield _finding(name, part, good, answer.said or ("works" if good else "not here"), needed_for, advice)
+        yield _check_result(
+            name, part, good, answer.said or ("works" if good else "not here"), needed_for, advice
+        )
 
 
 _VERSIONS: Final[tuple[tuple[str, str, Part, str, str], ...]] = (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from classroom import marking
-from classroom.answer import Finding
+from classroom.answer import CheckResult
 from classroom.labs import LABS
 from classroom.marking import Mark, mark_class
 from classroom.scratch import remove
@@ -78,7 +78,7 @@ def test_what_was_marked_is_written_when_the_marking_is_ended(
     class_of(tmp_path / "class", "ada", "eve")
 
     def ended(submissions: Any, at_once: int, *, in_sandbox: bool, marked: Any) -> list[Mark]:
-        marked(Mark(submissions[0], (Finding(True, "step 1: good"),), None))
+        marked(Mark(submissions[0], (CheckResult(True, "step 1: good"),), None))
         raise KeyboardInterrupt
 
     monkeypatch.setattr("cli.marking.mark_class", ended)
@@ -102,7 +102,7 @@ def test_names_of_files_and_folders_are_printed_without_escapes(
 
     def marked(submissions: Any, at_once: int, *, in_sandbox: bool, marked: Any) -> list[Mark]:
         for found in submissions:
-            marked(Mark(found, (Finding(True, "step 1: good"),), None))
+            marked(Mark(found, (CheckResult(True, "step 1: good"),), None))
         return []
 
     monkeypatch.setattr("cli.marking.mark_class", marked)

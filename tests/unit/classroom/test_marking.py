@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from classroom import alone, sandbox
-from classroom.answer import Finding
+from classroom.answer import CheckResult
 from classroom.labs import LABS
 from classroom.marking import Mark, mark_class, read_mark
 from classroom.marks import as_csv, as_github_classroom, as_gradescope, as_json
@@ -141,7 +141,7 @@ def test_what_a_submission_puts_in_the_place_of_its_verdict_is_not_read(tmp_path
 
 
 MARKS = [
-    Mark(submission(), (Finding(True, "step 1: good"), Finding(False, "step 2: 3, not 4")), None),
+    Mark(submission(), (CheckResult(True, "step 1: good"), CheckResult(False, "step 2: 3, not 4")), None),
     Mark(submission("=cmd|'/c calc'!A1", 5), (), "lab5.py, line 1: no"),
 ]
 
@@ -161,7 +161,7 @@ def test_marks_are_a_table_with_a_row_per_item_and_no_formulas() -> None:
 
 
 def test_an_item_that_a_submission_names_is_no_formula() -> None:
-    (row,) = csv.DictReader(as_csv([Mark(submission(), (Finding(True, "=1+1: x"),), None)]).splitlines())
+    (row,) = csv.DictReader(as_csv([Mark(submission(), (CheckResult(True, "=1+1: x"),), None)]).splitlines())
     assert (row["item"], row["text"]) == ("'=1+1", "'=1+1: x")
 
 

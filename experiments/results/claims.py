@@ -61,7 +61,7 @@ _PERCENT: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ClaimVerdict:
     """Our figure for a claim: ratio scheme / against, or the scheme's share in %, with its 95 % interval.
 
     interval: None: of one repeat there is none.
@@ -77,11 +77,11 @@ class Finding:
         return {"verdict": self.verdict, "ratio": self.ratio, "interval": self.interval, "why": self.why}
 
 
-def find(comparison: Comparison, schemes: Mapping[str, Any]) -> Finding:
+def find(comparison: Comparison, schemes: Mapping[str, Any]) -> ClaimVerdict:
     """Return what the schemes' figures (of a result document) say of a comparison."""
     for label in labels(comparison):
         if label not in schemes:
-            return Finding("no figure", why=f"{label} was not run")
+            return ClaimVerdict("no figure", why=f"{label} was not run")
     if not comparison.against:
         return _share_itself(comparison, schemes[comparison.scheme])
     ours, theirs = schemes[comparison.scheme], schemes[comparison.against]
@@ -89,7 +89,7 @@ def find(comparison: Comparison, schemes: Mapping[str, Any]) -> Finding:
     name = RATIOS[comparison.measure]
     ratio = entry.get(name)
     if ratio is None:
-        return Finding("no figure", why=_why_none(comparison.measure, ours, theirs))
+        return ClaimVerdict("no figure", why=_why_none(comparison.measure, ours, theirs))
     return _judged(
         comparison, ratio, entry.get(f"{name}_ci"), {comparison.scheme: ours, comparison.against: theirs}
     )
@@ -100,24 +100,24 @@ def labels(comparison: Comparison) -> tuple[str, ...]:
     return tuple(label for label in (comparison.scheme, comparison.against) if label)
 
 
-def _share_itself(comparison: Comparison, scheme: Mapping[str, Any]) -> Finding:
+def _share_itself(comparison: Comparison, scheme: Mapping[str, Any]) -> ClaimVerdict:
     """Return what a share says that is claimed without another scheme's: the mean over repeats, in %."""
     shares = _per_repeat(comparison.measure, scheme)
     mean, span = per_repeat_ratio(shares, [_PERCENT] * len(shares), seed=0)
     if mean is None:
-        return Finding("no figure", why=_why_none(comparison.measure, scheme))
+        return ClaimVerdict("no figure", why=_why_none(comparison.measure, scheme))
     return _judged(comparison, mean, span, {comparison.scheme: scheme})
 
 
-def rejudged(comparison: Comparison, finding: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a finding that was kept, with the verdict that its interval has by now; others stay as they are."""
-    if finding["verdict"] == "no figure" or finding["interval"] is None:
-        return dict(finding)
-    low, high = finding["interval"]
-    return {**finding, "verdict": _verdict(comparison, (low, high))}
+def rejudged(comparison: Comparison, verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recorded verdict as its interval has it by now; others stay as they are."""
+    if verdict["verdict"] == "no figure" or verdict["interval"] is None:
+        return dict(verdict)
+    low, high = verdict["interval"]
+    return {**verdict, "verdict": _verdict(comparison, (low, high))}
 
 
-def find_across(comparison: Comparison, points: Mapping[str, Mapping[str, Any]], seed: int) -> Finding:
+def find_across(comparison: Comparison, points: Mapping[str, Mapping[str, Any]], seed: int) -> ClaimVerdict:
     """Return what two points of a sweep say of a comparison with `points`: the ratio of means over repeats, paired.
 
     The same point twice says what it says of any comparison.
@@ -131,12 +131,12 @@ def find_across(comparison: Comparison, points: Mapping[str, Mapping[str, Any]],
     entries = {}
     for label, point in zip((comparison.scheme, comparison.against), at, strict=True):
         if label not in points.get(point, {}):
-            return Finding("no figure", why=f"{label} was not run at {point}")
+            return ClaimVerdict("no figure", why=f"{label} was not run at {point}")
         entries[f"{label} at {point}"] = points[point][label]
     ours, theirs = (_per_repeat(comparison.measure, entry) for entry in entries.values())
     ratio, span = per_repeat_ratio(ours, theirs, seed)
     if ratio is None:
-        return Finding("no figure", why="no figure of every repeat at both points")
+        return ClaimVerdict("no figure", why="no figure of every repeat at both points")
     return _judged(comparison, ratio, span, entries)
 
 
@@ -156,19 +156,19 @@ def _judged(
     ratio: float,
     span: Sequence[float] | None,
     entries: Mapping[str, Mapping[str, Any]],
-) -> Finding:
-    """Return the finding of a ratio. entries: of both schemes, by what they are called; a pair may be one scheme."""
+) -> ClaimVerdict:
+    """Return the verdict of a ratio. entries: of both schemes, by what they are called; a pair may be one scheme."""
     interval = None if span is None else (float(span[0]), float(span[1]))
     limited = [label for label, entry in entries.items() if entry.get("cpu_limited")]
     if limited:
-        return Finding("no figure", ratio, interval, f"{' and '.join(limited)} limited by the processor")
+        return ClaimVerdict("no figure", ratio, interval, f"{' and '.join(limited)} limited by the processor")
     disturbed = [label for label, entry in entries.items() if entry.get("disturbed")]
     if disturbed:
         why = f"a part of the lab ended during runs of {' and '.join(disturbed)}"
-        return Finding("no figure", ratio, interval, why)
+        return ClaimVerdict("no figure", ratio, interval, why)
     if interval is None:
-        return Finding("open", ratio, None, "one repeat has no interval")
-    return Finding(_verdict(comparison, interval), ratio, interval)
+        return ClaimVerdict("open", ratio, None, "one repeat has no interval")
+    return ClaimVerdict(_verdict(comparison, interval), ratio, interval)
 
 
 def _verdict(comparison: Comparison, interval: tuple[float, float]) -> Verdict:
@@ -206,8 +206,8 @@ def _why_none(measure: Measure, *schemes: Mapping[str, Any]) -> str:
     return f"there are no such {kind} flows"
 
 
-def findings(claims: tuple[Claim, ...], schemes: Mapping[str, Any]) -> list[dict[str, Any] | None]:
-    """Return one for each claim, plain; None for a claim without a comparison."""
+def claim_verdicts(claims: tuple[Claim, ...], schemes: Mapping[str, Any]) -> list[dict[str, Any] | None]:
+    """Return a verdict for each claim, plain; None for a claim without a comparison."""
     return [None if claim.compare is None else find(claim.compare, schemes).to_dict() for claim in claims]
 
 
@@ -234,11 +234,11 @@ def compared(comparison: Mapping[str, Any]) -> str:
     return text
 
 
-def found(finding: Mapping[str, Any]) -> str:
+def verdict_text(verdict: Mapping[str, Any]) -> str:
     """Return `0.43 [0.31, 0.60] seen`."""
-    if finding["ratio"] is None:
-        return f"- ({finding['why']})"
-    text = f"{finding['ratio']:.2f}"
-    if finding["interval"] is not None:
-        text += f" [{finding['interval'][0]:.2f}, {finding['interval'][1]:.2f}]"
-    return f"{text} {finding['verdict']}" + (f" ({finding['why']})" if finding["why"] else "")
+    if verdict["ratio"] is None:
+        return f"- ({verdict['why']})"
+    text = f"{verdict['ratio']:.2f}"
+    if verdict["interval"] is not None:
+        text += f" [{verdict['interval'][0]:.2f}, {verdict['interval'][1]:.2f}]"
+    return f"{text} {verdict['verdict']}" + (f" ({verdict['why']})" if verdict["why"] else "")

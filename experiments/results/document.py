@@ -17,7 +17,7 @@ from typing import Any, Final
 from rich.console import Console, RenderableType
 
 from experiments.results.admissions import Admissions, admission_entry, retransmitted_bytes
-from experiments.results.claims import findings
+from experiments.results.claims import claim_verdicts
 from experiments.results.cpu_use import CpuUse
 from experiments.results.drops import Drops, all_drops
 from experiments.results.flow_kinds import add_kinds
@@ -176,7 +176,7 @@ def result_document(
         "runs": [_run(run) for run in runs],
         "claims": [
             asdict(claim) | {"ours": ours}
-            for claim, ours in zip(spec.claims, findings(spec.claims, schemes), strict=True)
+            for claim, ours in zip(spec.claims, claim_verdicts(spec.claims, schemes), strict=True)
         ],
         "notices": [
             *notices,

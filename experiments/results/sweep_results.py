@@ -13,7 +13,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from experiments.results.claims import RATIOS, WORDS, compared, find_across, found, heading
+from experiments.results.claims import RATIOS, WORDS, compared, find_across, heading, verdict_text
 from experiments.results.document import FORMAT, json_text, text_of
 from experiments.results.run_shares import SHARES
 from experiments.results.statistics import FLOWS_FOR_P99
@@ -64,7 +64,7 @@ def sweep_document(spec: Spec, results: Sequence[tuple[tuple[Any, ...], Path, Do
     def ours(claim: Claim) -> Any:
         if claim.compare is not None and is_across(claim):
             return find_across(claim.compare, by_tick, spec.seed).to_dict()
-        each = [next(findings) for findings in of_points]
+        each = [next(verdicts) for verdicts in of_points]
         return None if claim.compare is None else each
 
     return {
@@ -270,12 +270,12 @@ def sweep_notes(document: Document) -> list[str]:
     for claim in document["claims"]:
         lines.append(heading(claim))
         if isinstance(claim["ours"], Mapping):
-            lines.append(f"  ours, {compared(claim['compare'])}: {found(claim['ours'])}")
+            lines.append(f"  ours, {compared(claim['compare'])}: {verdict_text(claim['ours'])}")
         elif claim["ours"] is not None:
             lines.append(f"  ours, {compared(claim['compare'])}:")
             lines += [
-                f"    {point['words']}: {found(finding)}"
-                for point, finding in zip(document["points"], claim["ours"], strict=True)
+                f"    {point['words']}: {verdict_text(verdict)}"
+                for point, verdict in zip(document["points"], claim["ours"], strict=True)
             ]
     return lines + [f"Note: {notice}" for notice in sweep_notices(document)]
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.results.admissions import admission_note
-from experiments.results.claims import compared, found, heading
+from experiments.results.claims import compared, heading, verdict_text
 from experiments.results.drops import HOPS
 from experiments.results.statistics import FLOWS_FOR_P99
 
@@ -276,7 +276,7 @@ def notes(document: Document) -> list[str]:
     for claim in document["claims"]:
         lines.append(heading(claim))
         if claim.get("ours") is not None:
-            lines.append(f"  ours: {compared(claim['compare'])}: {found(claim['ours'])}")
+            lines.append(f"  ours: {compared(claim['compare'])}: {verdict_text(claim['ours'])}")
     return lines + [f"Note: {notice}" for notice in document["notices"]]
 
 

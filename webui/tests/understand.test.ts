@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ClassScheme, EvidenceClaim, Scheme } from "../src/api/schema";
-import type { Experiment, Finding } from "../src/experiments/types";
+import type { Experiment, ClaimVerdict } from "../src/experiments/types";
 import { mechanisms, onlySimulated, parts } from "../src/understand/composition";
 import { claimsOf, findingsOf } from "../src/understand/evidence";
 import { none, scheme as ecmp } from "./scheme";
@@ -66,7 +66,7 @@ const claim = (text: string, scheme: string, against: string, preset = "a"): Evi
   compared: "",
   row: null,
 });
-const finding: Finding = { verdict: "seen", ratio: 0.5, interval: null, why: "" };
+const finding: ClaimVerdict = { verdict: "seen", ratio: 0.5, interval: null, why: "" };
 
 test("claims for a scheme come before those against it", () => {
   const claims = [claim("worse", "caps", "ecmp"), claim("better", "ecmp", "rps", "b")];

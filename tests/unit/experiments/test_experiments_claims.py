@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.results.claims import RATIOS, compared, find, found, heading
+from experiments.results.claims import RATIOS, compared, find, heading, verdict_text
 from experiments.spec.spec import Comparison
 
 
@@ -126,7 +126,7 @@ def test_without_a_usable_figure_the_reason_is_said(comparison: Comparison, give
     finding = find(comparison, given)
     assert finding.verdict == "no figure"
     assert finding.why == why
-    assert why in found(finding.to_dict())
+    assert why in verdict_text(finding.to_dict())
 
 
 def test_one_repeat_leaves_goodput_open() -> None:

@@ -1,9 +1,9 @@
 import { List, Text } from "@mantine/core";
 import { Panel } from "../parts/Panel";
 import { asList } from "../understand/evidence";
-import type { Claim, Finding } from "./types";
+import type { Claim, ClaimVerdict } from "./types";
 
-const SIGNS: Readonly<Record<Finding["verdict"], string>> = {
+const SIGNS: Readonly<Record<ClaimVerdict["verdict"], string>> = {
   seen: "✓ seen here",
   more: "✓ more than the paper says",
   "not seen": "✕ not seen here",
@@ -34,7 +34,7 @@ export function Claims({ claims }: { claims: readonly Claim[] }) {
 }
 
 /** Show whether a claim was confirmed, with the ratio that decides it; of a scheme *alone*: its share. */
-export function Verdict({ finding, alone = false }: { finding: Finding; alone?: boolean }) {
+export function Verdict({ finding, alone = false }: { finding: ClaimVerdict; alone?: boolean }) {
   return (
     <Text>
       <strong>{SIGNS[finding.verdict]}</strong>

@@ -32,7 +32,7 @@ export interface SchemeResult {
   paths?: { short?: { paths_per_flow: number }; long?: { paths_per_flow: number } };
 }
 
-export interface Finding {
+export interface ClaimVerdict {
   verdict: "seen" | "more" | "not seen" | "open" | "no figure";
   ratio: number | null;
   interval: [number, number] | null;
@@ -46,7 +46,7 @@ export interface Claim {
   kind?: string;
   compare?: { measure: string; scheme: string; against: string } | null;
   /** Of a sweep: a finding of each point, or one of the two points that the claim compares. */
-  ours?: Finding | readonly Finding[] | null;
+  ours?: ClaimVerdict | readonly ClaimVerdict[] | null;
 }
 
 export interface ResultDocument {

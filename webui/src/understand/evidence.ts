@@ -1,7 +1,7 @@
 /** Claims about a scheme, of presets, and what kept experiments found of them. */
 
 import type { EvidenceClaim } from "../api/schema";
-import type { Claim, Experiment, Finding, ResultDocument, SweepDocument } from "../experiments/types";
+import type { Claim, Experiment, ClaimVerdict, ResultDocument, SweepDocument } from "../experiments/types";
 
 /** What a claim is about. */
 type About = Pick<EvidenceClaim, "text" | "scheme" | "against">;
@@ -15,7 +15,7 @@ export function claimsOf<C extends About>(claims: readonly C[], scheme: string):
 }
 
 /** Return a claim's findings: none, one, or one of each point of a sweep. */
-export function asList(ours: Claim["ours"]): readonly Finding[] {
+export function asList(ours: Claim["ours"]): readonly ClaimVerdict[] {
   if (ours == null) return [];
   return "verdict" in ours ? [ours] : ours;
 }
@@ -32,7 +32,7 @@ export function findingsOf(
   experiments: readonly Experiment[],
   preset: string,
   claim: About,
-): { experiment: number; finding: Finding }[] {
+): { experiment: number; finding: ClaimVerdict }[] {
   const ofPreset = experiments.filter((experiment) => experiment.name === preset);
   return ofPreset.flatMap((experiment) => {
     const summary = (experiment.summary ?? {}) as ResultDocument & SweepDocument;

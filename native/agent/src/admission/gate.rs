@@ -8,7 +8,7 @@ use super::clamped::Clamped;
 use super::counts::AdmissionCounts;
 use super::flow::Backlog;
 use super::host::{AdmissionPolicy, Destination, HostAdmission, Numbers, Sent};
-use super::requests::{AskedState, Decision, Message};
+use super::requests::{Decision, Message, RequestState};
 use super::segment::Segment;
 use super::{Episode, FlowState, Retransmissions};
 use crate::Seconds;
@@ -203,7 +203,7 @@ impl<P: Clamped> Gate<P> {
     }
 
     /// Returns how many flows are in a state.
-    pub fn standing(&self, state: AskedState) -> usize {
+    pub fn standing(&self, state: RequestState) -> usize {
         self.admission.as_ref().map_or(0, |admission| admission.standing(state))
     }
 

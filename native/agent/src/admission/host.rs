@@ -14,7 +14,7 @@ use super::clamped::Clamped;
 use super::counts::AdmissionCounts;
 use super::flow::{Backlog, Flow};
 use super::in_order::InOrder;
-use super::requests::{AskedState, Decision, Message, MessageBody, RequestTimes, Requests};
+use super::requests::{Decision, Message, MessageBody, RequestState, RequestTimes, Requests};
 use super::segment::{Segment, FIN, RST, SYN};
 use super::window::WindowClamp;
 use super::FlowState;
@@ -117,9 +117,9 @@ impl<P: Clamped> HostAdmission<P> {
     pub fn state(&self, flow: &FlowKey) -> Option<FlowState> {
         let flow = self.flows.get(flow)?;
         Some(match self.requests.state(flow.number) {
-            Some(AskedState::Waiting) => FlowState::Waiting,
-            Some(AskedState::Granted) => FlowState::Granted,
-            Some(AskedState::Unscheduled) => FlowState::Unscheduled,
+            Some(RequestState::Waiting) => FlowState::Waiting,
+            Some(RequestState::Granted) => FlowState::Granted,
+            Some(RequestState::Unscheduled) => FlowState::Unscheduled,
             None if flow.asked => FlowState::Done,
             None if flow.preexisting => FlowState::Unknown,
             None => FlowState::Small,
@@ -227,7 +227,7 @@ impl<P: Clamped> HostAdmission<P> {
             let flow = key.and_then(|key| Some((key, self.flows.get_mut(&key)?)));
             match (&mut message.body, flow) {
                 (MessageBody::Request { bytes_left, .. }, Some((key, flow))) => {
-                    let granted = self.requests.state(flow.number) == Some(AskedState::Granted);
+                    let granted = self.requests.state(flow.number) == Some(RequestState::Granted);
                     if granted && now - flow.moved >= STALLED_S {
                         self.pause(&key, now);
                         continue;
@@ -282,7 +282,7 @@ impl<P: Clamped> HostAdmission<P> {
     }
 
     /// Returns how many flows are in a state.
-    pub fn standing(&self, state: AskedState) -> usize {
+    pub fn standing(&self, state: RequestState) -> usize {
         self.requests.standing(state)
     }
 

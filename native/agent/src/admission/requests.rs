@@ -60,9 +60,9 @@ pub struct Decision {
     pub stamp: u16,
 }
 
-/// Of a flow that has asked.
+/// The state of a flow that has asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AskedState {
+pub enum RequestState {
     /// Held, until it is granted.
     Waiting,
     /// Sends at its granted rate.
@@ -95,12 +95,12 @@ impl RequestCounters {
 }
 
 #[derive(Clone, Debug)]
-struct Asked<D> {
+struct FlowRequest<D> {
     flow: u32,
     destination: D,
     bytes_left: u64,
     /// Sequence number of the last request.
-    asked: u32,
+    sequence: u32,
     /// Since when no request has been answered; None: the last one was.
     unanswered: Option<Seconds>,
     again: Seconds,
@@ -111,12 +111,12 @@ struct Asked<D> {
     unscheduled: bool,
 }
 
-impl<D: Clone> Asked<D> {
-    fn state(&self) -> AskedState {
+impl<D: Clone> FlowRequest<D> {
+    fn state(&self) -> RequestState {
         match self {
-            Asked { unscheduled: true, .. } => AskedState::Unscheduled,
-            Asked { rate_bps: 0, .. } => AskedState::Waiting,
-            _ => AskedState::Granted,
+            FlowRequest { unscheduled: true, .. } => RequestState::Unscheduled,
+            FlowRequest { rate_bps: 0, .. } => RequestState::Waiting,
+            _ => RequestState::Granted,
         }
     }
 
@@ -139,12 +139,12 @@ impl<D: Clone> Outbox<D> {
         self.messages.push(Message { sequence: self.sequence, flow, body });
     }
 
-    fn ask(&mut self, asked: &mut Asked<D>, times: &RequestTimes, now: Seconds) {
-        let (destination, bytes_left) = (asked.destination.clone(), asked.bytes_left);
-        self.put(asked.flow, MessageBody::Request { destination, bytes_left });
-        asked.asked = self.sequence;
-        asked.unanswered.get_or_insert(now);
-        asked.again = now + if asked.unscheduled { times.refresh_s } else { times.retry_s };
+    fn ask(&mut self, request: &mut FlowRequest<D>, times: &RequestTimes, now: Seconds) {
+        let (destination, bytes_left) = (request.destination.clone(), request.bytes_left);
+        self.put(request.flow, MessageBody::Request { destination, bytes_left });
+        request.sequence = self.sequence;
+        request.unanswered.get_or_insert(now);
+        request.again = now + if request.unscheduled { times.refresh_s } else { times.retry_s };
     }
 }
 
@@ -153,10 +153,10 @@ impl<D: Clone> Outbox<D> {
 pub struct Requests<D> {
     times: RequestTimes,
     /// In the order in which they asked.
-    flows: BTreeMap<u64, Asked<D>>,
+    flows: BTreeMap<u64, FlowRequest<D>>,
     /// Where each is.
     places: HashMap<u32, u64>,
-    asked_so_far: u64,
+    requests_so_far: u64,
     outbox: Outbox<D>,
     counters: RequestCounters,
     latencies: Vec<Seconds>,
@@ -169,7 +169,7 @@ impl<D: Clone> Requests<D> {
             times,
             flows: BTreeMap::new(),
             places: HashMap::new(),
-            asked_so_far: 0,
+            requests_so_far: 0,
             outbox: Outbox { sequence, messages: Vec::new() },
             counters: RequestCounters::default(),
             latencies: Vec::new(),
@@ -202,33 +202,33 @@ impl<D: Clone> Requests<D> {
     }
 
     /// Returns the state of a flow; None if it has not asked.
-    pub fn state(&self, flow: u32) -> Option<AskedState> {
-        self.asked(flow).map(Asked::state)
+    pub fn state(&self, flow: u32) -> Option<RequestState> {
+        self.request(flow).map(FlowRequest::state)
     }
 
     /// Returns the rate on the link that a flow may send at: 0 while it waits; None where it does not have to ask.
     pub fn rate_bps(&self, flow: u32) -> Option<u64> {
-        self.asked(flow).filter(|asked| !asked.unscheduled).map(|asked| asked.rate_bps)
+        self.request(flow).filter(|request| !request.unscheduled).map(|request| request.rate_bps)
     }
 
     /// Returns the path that a flow was granted; 0: none of its own.
     pub fn stamp(&self, flow: u32) -> u16 {
-        self.asked(flow).filter(|asked| !asked.unscheduled).map_or(0, |asked| asked.stamp)
+        self.request(flow).filter(|request| !request.unscheduled).map_or(0, |request| request.stamp)
     }
 
     /// Returns how many flows are in a state.
-    pub fn standing(&self, state: AskedState) -> usize {
-        self.flows.values().filter(|asked| asked.state() == state).count()
+    pub fn standing(&self, state: RequestState) -> usize {
+        self.flows.values().filter(|request| request.state() == state).count()
     }
 
     /// Returns where a flow goes that has asked.
     pub fn destination(&self, flow: u32) -> Option<&D> {
-        self.asked(flow).map(|asked| &asked.destination)
+        self.request(flow).map(|request| &request.destination)
     }
 
     /// Returns where the flows go that have asked, in the order in which they did.
     pub fn destinations(&self) -> impl Iterator<Item = &D> {
-        self.flows.values().map(|asked| &asked.destination)
+        self.flows.values().map(|request| &request.destination)
     }
 
     /// Returns true if there are messages for the controller.
@@ -238,11 +238,11 @@ impl<D: Clone> Requests<D> {
 
     /// Notes that a large flow begins: it waits from now on.
     pub fn ask(&mut self, flow: u32, destination: D, bytes_left: u64, now: Seconds) {
-        let mut asked = Asked {
+        let mut request = FlowRequest {
             flow,
             destination,
             bytes_left,
-            asked: 0,
+            sequence: 0,
             unanswered: None,
             again: 0.0,
             decided: None,
@@ -251,17 +251,17 @@ impl<D: Clone> Requests<D> {
             unscheduled: false,
         };
         let place = *self.places.entry(flow).or_insert_with(|| {
-            self.asked_so_far += 1;
-            self.asked_so_far
+            self.requests_so_far += 1;
+            self.requests_so_far
         });
-        self.outbox.ask(&mut asked, &self.times, now);
-        self.flows.insert(place, asked);
+        self.outbox.ask(&mut request, &self.times, now);
+        self.flows.insert(place, request);
     }
 
     /// Notes how much a flow that has asked has left by now: it goes with its next request.
     pub fn left(&mut self, flow: u32, bytes_left: u64) {
-        if let Some(asked) = self.asked_mut(flow) {
-            asked.bytes_left = bytes_left.max(1);
+        if let Some(request) = self.request_mut(flow) {
+            request.bytes_left = bytes_left.max(1);
         }
     }
 
@@ -276,29 +276,29 @@ impl<D: Clone> Requests<D> {
     /// Notes that the controller listens, perhaps another one, which knows nothing of our flows: asks again for all.
     pub fn connected(&mut self, now: Seconds) {
         self.outbox.messages.clear();
-        for asked in self.flows.values_mut() {
-            asked.decided = None;
-            self.outbox.ask(asked, &self.times, now);
+        for request in self.flows.values_mut() {
+            request.decided = None;
+            self.outbox.ask(request, &self.times, now);
         }
     }
 
     /// Processes a decision. Returns true if the rate or the path of its flow is another one by it.
     pub fn decided(&mut self, decision: Decision, now: Seconds) -> bool {
         let Decision { sequence, flow, answers, rate_bps, stamp } = decision;
-        let Some(asked) = self.places.get(&flow).and_then(|place| self.flows.get_mut(place)) else {
+        let Some(request) = self.places.get(&flow).and_then(|place| self.flows.get_mut(place)) else {
             self.outbox.put(flow, MessageBody::Finished); // the controller does not know yet that the flow is over
             return false;
         };
-        if asked.decided.is_some_and(|newest| serial_difference(sequence, newest) <= 0) {
+        if request.decided.is_some_and(|newest| serial_difference(sequence, newest) <= 0) {
             self.counters.decisions_late += 1;
             return false;
         }
-        let before = (Some(asked.rate_bps).filter(|_| !asked.unscheduled), asked.stamp);
-        asked.decided = Some(sequence);
-        (asked.rate_bps, asked.stamp, asked.unscheduled) = (rate_bps, stamp, false);
-        if serial_difference(asked.asked, answers) <= 0 {
-            self.latencies.extend(asked.unanswered.take().map(|since| now - since));
-            asked.again = now + self.times.refresh_s;
+        let before = (Some(request.rate_bps).filter(|_| !request.unscheduled), request.stamp);
+        request.decided = Some(sequence);
+        (request.rate_bps, request.stamp, request.unscheduled) = (rate_bps, stamp, false);
+        if serial_difference(request.sequence, answers) <= 0 {
+            self.latencies.extend(request.unanswered.take().map(|since| now - since));
+            request.again = now + self.times.refresh_s;
         }
         let count = if rate_bps > 0 { &mut self.counters.grants } else { &mut self.counters.stops };
         *count += 1;
@@ -307,21 +307,21 @@ impl<D: Clone> Requests<D> {
 
     /// Returns when `handle_timer` has something to do.
     pub fn deadline(&self) -> Option<Seconds> {
-        self.flows.values().map(|asked| asked.due(&self.times)).min_by(f64::total_cmp)
+        self.flows.values().map(|request| request.due(&self.times)).min_by(f64::total_cmp)
     }
 
     /// Asks again what is due. Returns the flows that wait no longer for a controller that does not answer.
     pub fn handle_timer(&mut self, now: Seconds) -> Vec<u32> {
         let mut freed = Vec::new();
-        for asked in self.flows.values_mut() {
-            let late = asked.unanswered.is_some_and(|since| now >= since + self.times.fail_safe_s);
-            if late && !asked.unscheduled {
-                asked.unscheduled = true;
+        for request in self.flows.values_mut() {
+            let late = request.unanswered.is_some_and(|since| now >= since + self.times.fail_safe_s);
+            if late && !request.unscheduled {
+                request.unscheduled = true;
                 self.counters.flows_unscheduled_by_fail_safe += 1;
-                freed.push(asked.flow);
+                freed.push(request.flow);
             }
-            if now >= asked.again {
-                self.outbox.ask(asked, &self.times, now);
+            if now >= request.again {
+                self.outbox.ask(request, &self.times, now);
             }
         }
         freed
@@ -332,11 +332,11 @@ impl<D: Clone> Requests<D> {
         std::mem::take(&mut self.outbox.messages)
     }
 
-    fn asked(&self, flow: u32) -> Option<&Asked<D>> {
+    fn request(&self, flow: u32) -> Option<&FlowRequest<D>> {
         self.flows.get(self.places.get(&flow)?)
     }
 
-    fn asked_mut(&mut self, flow: u32) -> Option<&mut Asked<D>> {
+    fn request_mut(&mut self, flow: u32) -> Option<&mut FlowRequest<D>> {
         self.flows.get_mut(self.places.get(&flow)?)
     }
 }

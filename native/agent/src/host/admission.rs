@@ -2,7 +2,7 @@
 
 use datapath::inner::{look, Seen, TCP};
 
-use crate::admission::{AskedState, Decision, Destination, Segment, Sent, TcpBytes};
+use crate::admission::{Decision, Destination, RequestState, Segment, Sent, TcpBytes};
 use crate::host::bytes::Bytes;
 use crate::host::core::Core;
 use crate::Seconds;
@@ -60,9 +60,9 @@ impl Core {
             let standing = |state| self.gate.standing(state) as u64;
             totals.extend([
                 ("admission_flows", self.gate.flows() as u64),
-                ("flows_granted", standing(AskedState::Granted)),
-                ("flows_waiting", standing(AskedState::Waiting)),
-                ("flows_unscheduled", standing(AskedState::Unscheduled)),
+                ("flows_granted", standing(RequestState::Granted)),
+                ("flows_waiting", standing(RequestState::Waiting)),
+                ("flows_unscheduled", standing(RequestState::Unscheduled)),
             ]);
         }
         totals

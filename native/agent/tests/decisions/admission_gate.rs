@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::support::Words;
 use agent::admission::{
-    AdmissionPolicy, AskedState, Backlog, Decision, Destination, Episode, Gate, Message, MessageBody,
+    AdmissionPolicy, Backlog, Decision, Destination, Episode, Gate, Message, MessageBody, RequestState,
     RequestTimes, Sent, TcpBytes,
 };
 use datapath::inner::{look, FlowKey};
@@ -139,9 +139,9 @@ fn said(gate: &mut Gate<TcpBytes>, event: &str) -> String {
 fn standing(gate: &Gate<TcpBytes>, latencies: usize) -> String {
     let mut totals: BTreeMap<&str, u64> = gate.counts().totals().into();
     for (name, state) in [
-        ("flows_granted", AskedState::Granted),
-        ("flows_waiting", AskedState::Waiting),
-        ("flows_unscheduled", AskedState::Unscheduled),
+        ("flows_granted", RequestState::Granted),
+        ("flows_waiting", RequestState::Waiting),
+        ("flows_unscheduled", RequestState::Unscheduled),
     ] {
         totals.insert(name, gate.standing(state) as u64);
     }

@@ -1,7 +1,7 @@
 //! Requests and what was decided of them, as the Python agent had it (recorded at d7038cc).
 
 use crate::support::Words;
-use agent::admission::{AskedState, Decision, Message, MessageBody, RequestTimes, Requests};
+use agent::admission::{Decision, Message, MessageBody, RequestState, RequestTimes, Requests};
 
 fn text(message: &Message<String>) -> String {
     let Message { sequence, flow, body } = message;
@@ -76,7 +76,7 @@ fn flows_ask_and_are_decided_as_recorded() {
         let (recorded, standing) = rest.split_once(" | ").expect("two parts");
         assert_eq!(said, recorded, "line {}: {line}", number + 1);
         latencies += requests.take_latencies().len();
-        let states = [AskedState::Granted, AskedState::Waiting, AskedState::Unscheduled];
+        let states = [RequestState::Granted, RequestState::Waiting, RequestState::Unscheduled];
         let counts = requests.counters();
         let counts = [
             ("decisions_late", counts.decisions_late),

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use ::simulator::overlay::Asked;
+use ::simulator::overlay::HostMessage;
 use ::simulator::simulation::Simulation;
 use agent::admission::MessageBody;
 
 /// Host, sequence number, flow, and of a request its destination and the bytes left.
-pub(super) type PyAsked = (u32, u32, u32, Option<(String, u64)>);
+pub(super) type PyHostMessage = (u32, u32, u32, Option<(String, u64)>);
 
-pub(super) fn asked((host, message): Asked) -> PyAsked {
+pub(super) fn asked((host, message): HostMessage) -> PyHostMessage {
     let request = match message.body {
         MessageBody::Request { destination, bytes_left } => {
             Some((Ipv4Addr::from(destination.peer).to_string(), bytes_left))

@@ -24,7 +24,7 @@ use crate::agent::core::policy::{types_of, Values};
 use crate::agent::paths::Failure;
 use crate::fabric::cause_name;
 
-use admission::PyAsked;
+use admission::PyHostMessage;
 use recording::columns_of;
 use settings::{balancing_named, limit, raised, transport_of, FabricSettings, RunSettings, SchemeSettings};
 
@@ -150,7 +150,7 @@ impl Run {
         Ok(())
     }
 
-    fn take_asked(&self) -> Vec<PyAsked> {
+    fn take_asked(&self) -> Vec<PyHostMessage> {
         self.held().take_asked().into_iter().map(admission::asked).collect()
     }
 

@@ -14,7 +14,7 @@ use crate::time::{Time, NEVER};
 use crate::Error;
 
 /// A message of a host's agent.
-pub type Asked = (u32, Message<Destination>);
+pub type HostMessage = (u32, Message<Destination>);
 
 /// Messages on their way, in order.
 pub struct Channel {
@@ -22,10 +22,10 @@ pub struct Channel {
     /// Which part of the messages is lost, and what draws which.
     loss: f64,
     draws: Stream,
-    asked: VecDeque<(Time, Asked)>,
+    asked: VecDeque<(Time, HostMessage)>,
     decided: VecDeque<(Time, u32, Decision)>,
     /// What the controller has to read.
-    arrived: Vec<Asked>,
+    arrived: Vec<HostMessage>,
     /// When the controller wants to be asked, whatever comes.
     wake: Time,
     /// Its entry in the heap.
@@ -60,7 +60,7 @@ impl Channel {
 
 impl Simulation {
     /// Return what agents have asked and the controller has not read, in order; each is given once.
-    pub fn take_asked(&mut self) -> Vec<Asked> {
+    pub fn take_asked(&mut self) -> Vec<HostMessage> {
         self.channel().map(|channel| std::mem::take(&mut channel.arrived)).unwrap_or_default()
     }
 

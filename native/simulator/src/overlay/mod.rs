@@ -29,7 +29,7 @@ use crate::Error;
 
 pub use admission::Asking;
 pub use central::{Central, ModeEvent, SplitEvent};
-pub use channel::Asked;
+pub use channel::HostMessage;
 pub use connection::Connection;
 pub use crossing::{AGENT, CHANNEL, CONTROLLER};
 pub use datagram::Datagram;

@@ -23,7 +23,7 @@ from controller.fabric.switch_data import HeldHost
 
 CHALLENGE_S: Final = 1.0
 CHALLENGES: Final = 3
-"""Questions to the old place of a host that seems to have moved, evenly within the first half of that time."""
+"""Requests to the old place of a host that seems to have moved, evenly within the first half of that time."""
 CONFLICT_EVENT_S: Final = 10.0
 """Least time between two events of a conflict about one address."""
 HOSTS_PER_PORT: Final = 64

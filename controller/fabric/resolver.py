@@ -1,9 +1,9 @@
 """Answers ARP from what is known, and asks for what is not: switches never flood it.
 
-A question for a host whose place is known is answered in the host's name. For any other, the controller itself asks
-at the edge ports, and the asker gets the answer when the host is found. How often one address is asked
-for backs off from 1 s to 30 s while there is no answer, and all questions together are limited, so that a host that
-scans addresses costs little.
+A request for a host whose place is known is answered in the host's name. For any other, the controller itself sends
+requests at the edge ports, and the requester gets the reply when the host is found. Requests for one address back off
+from 1 s to 30 s while there is no reply, and the rate of all requests together is limited, so that a host that scans
+addresses costs little.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from controller.token_bucket import TokenBucket
 FIRST_RETRY_S: Final = 1.0
 LAST_RETRY_S: Final = 30.0
 FRAMES_PER_S: Final = 4000.0
-"""Question frames, over all addresses and ports."""
+"""Request frames, over all addresses and ports."""
 BURST_FRAMES: Final = 2000.0
 AT_ONCE: Final = 64
-"""Question frames of one call: less than a millisecond's work. The rest of a question follows at `FRAMES_PER_S`."""
-ASKERS: Final = 32
-"""Most askers remembered for one address."""
+"""Request frames of one call: less than a millisecond's work. The rest of a request follows at `FRAMES_PER_S`."""
+REQUESTERS: Final = 32
+"""Most requesters remembered for one address."""
 PENDING: Final = 4096
 """Most addresses remembered as asked for."""
 WAIT_S: Final = 5.0
-"""An asker that got no answer for this long has asked again or given up."""
+"""A requester that got no reply for this long has repeated its request or given up."""
 LOCATE_RETRY_S: Final = 2.0
-"""Longest time between two questions for a registered host."""
+"""Longest time between two requests for a registered host."""
 LOCATE_AFTER_S: Final = 0.1
 """A registered host is looked for if nothing came from it for this long."""
 
@@ -43,48 +43,48 @@ _CONTROLLER: Final = CONTROLLER_MAC.hex(":")
 
 @dataclass(slots=True)
 class _Rest:
-    """The ports at which a question has not been asked yet."""
+    """The ports at which a request has not been sent yet."""
 
     frame: bytes
     ports: deque[PortRef]
 
 
 @dataclass(slots=True)
-class _Question:
+class _PendingRequest:
     retry_at: float
     retry_s: float = FIRST_RETRY_S
-    askers: dict[str, tuple[Arp, PortRef, float]] = field(default_factory=dict)
+    requesters: dict[str, tuple[Arp, PortRef, float]] = field(default_factory=dict)
 
 
 class Resolver:
     """The addresses that were asked for, who asked, and when each may be asked for again."""
 
     def __init__(self) -> None:
-        self._questions: dict[str, _Question] = {}
+        self._pending: dict[str, _PendingRequest] = {}
         self._frames = TokenBucket(BURST_FRAMES, 0.0)
         self._rest: deque[_Rest] = deque()
-        """Of questions that went out in part."""
+        """Of requests that went out in part."""
         self._rest_at = 0.0
 
     def wanted(
         self, request: Arp, place: PortRef, edge: Callable[[], Sequence[PortRef]], now: float
     ) -> list[PacketOut]:
-        """Return question frames for *request*, which came in at *place* for a host that is not known or not placed.
+        """Return request frames for *request*, which came in at *place* for a host that is not known or not placed.
 
         edge: returns the ports where hosts may be; called if there is something to ask.
         """
-        question = self._questions.get(request.target_ip)
-        if question is None:
+        pending = self._pending.get(request.target_ip)
+        if pending is None:
             self._expire(now)
-            if len(self._questions) >= PENDING:
+            if len(self._pending) >= PENDING:
                 return []
-            question = self._questions[request.target_ip] = _Question(now)
-        if len(question.askers) < ASKERS and request.sender_ip != NO_ADDRESS:
-            question.askers[request.sender_ip] = (request, place, now)
-        if now < question.retry_at:
+            pending = self._pending[request.target_ip] = _PendingRequest(now)
+        if len(pending.requesters) < REQUESTERS and request.sender_ip != NO_ADDRESS:
+            pending.requesters[request.sender_ip] = (request, place, now)
+        if now < pending.retry_at:
             return []
         ports = [port for port in edge() if port != place]
-        return self._ask(request.target_ip, BROADCAST_MAC, question, ports, now)
+        return self._ask(request.target_ip, BROADCAST_MAC, pending, ports, now)
 
     def locate(
         self,
@@ -93,7 +93,7 @@ class Resolver:
         edge: Sequence[PortRef],
         now: float,
     ) -> list[PacketOut]:
-        """Return the question frames for registered hosts whose place is not known (their MACs are, so only they
+        """Return the request frames for registered hosts whose place is not known (their MACs are, so only they
         answer).
 
         guess: where a host probably is; asked first. Without a guess all edge ports are asked, but for one host of a
@@ -102,27 +102,25 @@ class Resolver:
         frames: list[PacketOut] = []
         asked: set[str] = set()
         for host in hosts:
-            question = self._questions.setdefault(host.ipv4, _Question(now + LOCATE_AFTER_S))
-            if now < question.retry_at:
+            pending = self._pending.setdefault(host.ipv4, _PendingRequest(now + LOCATE_AFTER_S))
+            if now < pending.retry_at:
                 continue
-            question.retry_s = min(question.retry_s, LOCATE_RETRY_S)
-            ports = guess(host) if question.retry_s == FIRST_RETRY_S else ()
+            pending.retry_s = min(pending.retry_s, LOCATE_RETRY_S)
+            ports = guess(host) if pending.retry_s == FIRST_RETRY_S else ()
             network = host.ipv4.rpartition(".")[0]
-            if not ports and question.retry_s == FIRST_RETRY_S and network in asked:
-                question.retry_at = now + LOCATE_AFTER_S
+            if not ports and pending.retry_s == FIRST_RETRY_S and network in asked:
+                pending.retry_at = now + LOCATE_AFTER_S
                 continue
             asked.add(network)
-            frames += self._ask(host.ipv4, host.mac, question, ports or edge, now)
+            frames += self._ask(host.ipv4, host.mac, pending, ports or edge, now)
         return frames
 
     def locate_at(self, hosts: Iterable[Host]) -> float | None:
         """Return when `locate` next has something to ask."""
-        return min(
-            (self._questions[h.ipv4].retry_at for h in hosts if h.ipv4 in self._questions), default=None
-        )
+        return min((self._pending[h.ipv4].retry_at for h in hosts if h.ipv4 in self._pending), default=None)
 
     def rest(self, now: float) -> list[PacketOut]:
-        """Return the next frames of questions that went out in part, as far as they are due."""
+        """Return the next frames of requests that went out in part, as far as they are due."""
         if not self._rest or now < self._rest_at:
             return []
         self._rest_at = now + AT_ONCE / FRAMES_PER_S
@@ -142,34 +140,34 @@ class Resolver:
         """Return the ARP requests that ask the owner of a disputed address whether it is still there."""
         if host.place is None:
             return []
-        return [PacketOut(host.place.dpid, host.place.port, _question(host.ipv4, host.mac))]
+        return [PacketOut(host.place.dpid, host.place.port, _probe(host.ipv4, host.mac))]
 
     def found(self, host: Host, now: float) -> list[PacketOut]:
         """Return answers for all who wanted to know; call when packets to *host* find their way."""
-        question = self._questions.pop(host.ipv4, None)
-        if question is None:
+        pending = self._pending.pop(host.ipv4, None)
+        if pending is None:
             return []
         return [
             answer(request, host, place)
-            for request, place, asked_s in question.askers.values()
+            for request, place, asked_s in pending.requesters.values()
             if now - asked_s <= WAIT_S and place != host.place
         ]
 
     def _ask(
-        self, ipv4: str, mac: str, question: _Question, edge: Sequence[PortRef], now: float
+        self, ipv4: str, mac: str, pending: _PendingRequest, edge: Sequence[PortRef], now: float
     ) -> list[PacketOut]:
-        if now < question.retry_at:
+        if now < pending.retry_at:
             return []
         if not edge:
-            question.retry_at = now + LOCATE_AFTER_S
+            pending.retry_at = now + LOCATE_AFTER_S
             return []
         if self._frames.level(FRAMES_PER_S, now) < min(len(edge), BURST_FRAMES):
-            question.retry_at = now + FIRST_RETRY_S / 10
+            pending.retry_at = now + FIRST_RETRY_S / 10
             return []
         self._frames.spend(len(edge))
-        question.retry_at = now + question.retry_s
-        question.retry_s = min(2 * question.retry_s, LAST_RETRY_S)
-        frame = _question(ipv4, mac)
+        pending.retry_at = now + pending.retry_s
+        pending.retry_s = min(2 * pending.retry_s, LAST_RETRY_S)
+        frame = _probe(ipv4, mac)
         if len(edge) > AT_ONCE:
             if not self._rest:
                 self._rest_at = now + AT_ONCE / FRAMES_PER_S
@@ -177,10 +175,10 @@ class Resolver:
         return [PacketOut(*ref, frame) for ref in edge[:AT_ONCE]]
 
     def _expire(self, now: float) -> None:
-        if len(self._questions) < PENDING:
+        if len(self._pending) < PENDING:
             return
-        for ipv4 in [ip for ip, q in self._questions.items() if now - q.retry_at > LAST_RETRY_S]:
-            del self._questions[ipv4]
+        for ipv4 in [ip for ip, q in self._pending.items() if now - q.retry_at > LAST_RETRY_S]:
+            del self._pending[ipv4]
 
 
 def answer(request: Arp, host: Host, place: PortRef) -> PacketOut:
@@ -197,6 +195,6 @@ def answer(request: Arp, host: Host, place: PortRef) -> PacketOut:
     return PacketOut(place.dpid, place.port, reply.encode())
 
 
-def _question(ipv4: str, mac: str) -> bytes:
+def _probe(ipv4: str, mac: str) -> bytes:
     """Return an ARP probe (RFC 5227): no sender's IP address, so no cache learns anything from it."""
     return Arp(mac, _CONTROLLER, REQUEST, _CONTROLLER, NO_ADDRESS, NO_MAC, ipv4).encode()

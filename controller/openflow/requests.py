@@ -25,12 +25,12 @@ def hello() -> bytes:
 
 
 def features() -> bytes:
-    """Return the question for the switch's datapath id."""
+    """Return the request for the switch's datapath id."""
     return codec.serialized(parser.OFPFeaturesRequest(codec.PROTOCOL))
 
 
 def inventory() -> Mapping[int, bytes]:
-    """Return the questions for all ports, flows, groups and meters, by the kind of their multipart replies."""
+    """Return the requests for all ports, flows, groups and meters, by the kind of their multipart replies."""
     requests = {
         ofp.OFPMP_PORT_DESC: parser.OFPPortDescStatsRequest(codec.PROTOCOL),
         ofp.OFPMP_FLOW_DESC: parser.OFPFlowDescStatsRequest(codec.PROTOCOL, table_id=ofp.OFPTT_ALL),
@@ -41,12 +41,12 @@ def inventory() -> Mapping[int, bytes]:
 
 
 def meter_counts(meter: int) -> bytes:
-    """Return the question for what one meter has counted."""
+    """Return the request for what one meter has counted."""
     return _counters(ofp.OFPMP_METER_STATS, meter)
 
 
 def port_counters() -> bytes:
-    """Return the question for all ports' counters."""
+    """Return the request for all ports' counters."""
     return _counters(ofp.OFPMP_PORT_STATS, ofp.OFPP_ANY)
 
 

@@ -54,7 +54,7 @@ class ReportBody:
     forget: bool = False
     timeout_s: float = 5.0
     question: int | None = within(0, MOST_EXACT, default=None)
-    """Drawn by the asker; asked again with the same number, the same answer is given and agents are not asked again."""
+    """Drawn by the client; a repeated request with it gets the same response, and agents are not asked again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,7 @@ class FabricRoutes:
     def report(self) -> answers.ReportView:
         wanted = body(ReportBody)
         timeout_s = min(max(wanted.timeout_s, 0.1), MAX_WAIT_S)
-        reports = self._reports.ask(
+        reports = self._reports.respond(
             wanted.question, lambda: self._running.agents.report(wanted.forget, timeout_s)
         )
         hosts = {host: [dataclasses.asdict(flow) for flow in flows] for host, flows in reports.hosts.items()}

@@ -1,4 +1,4 @@
-"""A question that is asked again gets the answer that it had; a client that cannot ask says why in plain words."""
+"""A repeated request gets the response that it had; a client that gets none says why in plain words."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tests.unit.api_world import api_world, obedient_agent
 from tests.waiting import PATIENCE_S, eventually
 
 
-def test_the_same_question_has_one_answer_and_old_ones_go() -> None:
-    numbers, kept = count(), Repeatable[int](most=2)
+def test_the_same_request_has_one_response_and_old_responses_go() -> None:
+    numbers, responses = count(), Repeatable[int](most=2)
 
     def work() -> int:
         return next(numbers)
 
-    assert [kept.ask(number, work) for number in (7, 7, 8, 7, 9)] == [0, 0, 1, 0, 2]
-    assert kept.ask(7, work) == 3, "two others have been asked since it was first"
-    assert kept.ask(None, work) != kept.ask(None, work)
+    assert [responses.respond(number, work) for number in (7, 7, 8, 7, 9)] == [0, 0, 1, 0, 2]
+    assert responses.respond(7, work) == 3, "two other requests came since"
+    assert responses.respond(None, work) != responses.respond(None, work)
 
 
-def test_who_asks_while_it_is_being_answered_waits_for_that_answer() -> None:
-    kept, go_on, asked = Repeatable[int](), threading.Event(), []
+def test_a_duplicate_waits_for_the_response_to_the_first_request() -> None:
+    responses, go_on, asked = Repeatable[int](), threading.Event(), []
 
     def work() -> int:
         asked.append(1)
@@ -37,22 +37,22 @@ def test_who_asks_while_it_is_being_answered_waits_for_that_answer() -> None:
         return 5
 
     with ThreadPoolExecutor(4) as pool:
-        answers = [pool.submit(kept.ask, 1, work) for _ in range(4)]
+        answers = [pool.submit(responses.respond, 1, work) for _ in range(4)]
         eventually(lambda: bool(asked), "one is at work")
         go_on.set()
         assert [one.result(PATIENCE_S) for one in answers] == [5] * 4
     assert asked == [1]
 
 
-def test_what_failed_is_no_answer() -> None:
-    kept = Repeatable[int]()
+def test_what_failed_is_no_response() -> None:
+    responses = Repeatable[int]()
 
     def fail() -> int:
         raise KeyError("h9")
 
     with pytest.raises(KeyError):
-        kept.ask(1, fail)
-    assert kept.ask(1, lambda: 4) == 4
+        responses.respond(1, fail)
+    assert responses.respond(1, lambda: 4) == 4
 
 
 def test_a_report_that_is_asked_for_again_is_the_same_report(tmp_path: Path) -> None:

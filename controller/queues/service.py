@@ -33,13 +33,13 @@ from ovsdb.watcher import OvsdbWatcher
 
 LOG: Final = logging.getLogger(__name__)
 FRESH_S: Final = 0.25
-"""Counters that are no older are not asked for again."""
+"""Counters that are no older are not requested again."""
 LOST_S: Final = 1.0
-"""A question that has no answer by then is asked anew."""
+"""A request that has no answer by then is repeated."""
 COUNTED: Final = frozenset({"Open_vSwitch"})
-"""The table that questions for counters and their answers stand in, several times a second; no plan depends on it."""
+"""The table that holds requests for counters and their answers, several times a second; no plan depends on it."""
 LONGEST_NUMBER: Final = 20
-"""Digits of the number of a question for counters."""
+"""Digits of the number of a request for counters."""
 CONNECT_S: Final = 3.0
 """A switch whose database does not answer for so long is not waited for any more."""
 
@@ -72,9 +72,9 @@ class _Switch:
     ticket: int | None = None
     """Of the transaction that has not been answered yet."""
     refused: str = ""
-    asked: int = 0
-    """Number of the last question for counters; 0: none is open."""
-    asked_at: float = 0.0
+    requested: int = 0
+    """Number of the last request for counters; 0: none is open."""
+    requested_at: float = 0.0
     answered: int = 0
     counters: dict[str, tuple[QueueCounters, ...]] = field(default_factory=dict)
     counted_at: float | None = None
@@ -90,7 +90,7 @@ class QueueService:
         """By dpid and port."""
         self._switches: dict[int, _Switch] = {}
         self._changed = threading.Condition()
-        self._first_ask = self._asks = time.time_ns()
+        self._first_request = self._last_request = time.time_ns()
         self._watcher = OvsdbWatcher(COLUMNS, self._on_tables, self._on_done, ControlThread)
 
     def start(self) -> None:
@@ -212,7 +212,7 @@ class QueueService:
                 if switch.plan is None or not _counts(switch):
                     continue
                 if switch.counted_at is None or now - switch.counted_at >= age_s:
-                    self._ask_once(dpid, switch, now)
+                    self._request_once(dpid, switch, now)
                 if switch.counted_at is not None:
                     for port in switch.plan.ports:
                         counters = switch.counters.get(port.name, ())
@@ -220,13 +220,13 @@ class QueueService:
                             newest[PortRef(dpid, port.number)] = switch.counted_at, counters
         return newest
 
-    def _ask_once(self, dpid: int, switch: _Switch, now: float) -> None:
-        """Ask for counters, unless an answer is still to come."""
-        if switch.asked and now - switch.asked_at < LOST_S:
+    def _request_once(self, dpid: int, switch: _Switch, now: float) -> None:
+        """Request counters, unless an answer is still to come."""
+        if switch.requested and now - switch.requested_at < LOST_S:
             return
-        self._asks += 1
-        switch.asked, switch.asked_at = self._asks, now
-        self._watcher.post(partial(self._ask, dpid, switch.asked))
+        self._last_request += 1
+        switch.requested, switch.requested_at = self._last_request, now
+        self._watcher.post(partial(self._request, dpid, switch.requested))
 
     def snapshot(self, timeout_s: float = 1.0) -> list[SwitchQueues]:
         """Return all switches, by dpid, with counters that are at most `FRESH_S` old where they came within
@@ -234,15 +234,17 @@ class QueueService:
         now = time.monotonic()
         deadline = now + timeout_s
         with self._changed:
-            asked = []
+            requested = []
             for dpid, switch in self._switches.items():
                 if not _counts(switch) or (
                     switch.counted_at is not None and now - switch.counted_at < FRESH_S
                 ):
                     continue
-                self._ask_once(dpid, switch, now)
-                asked.append((switch, switch.asked))
-            while any(switch.answered < number for switch, number in asked) and time.monotonic() < deadline:
+                self._request_once(dpid, switch, now)
+                requested.append((switch, switch.requested))
+            while (
+                any(switch.answered < number for switch, number in requested) and time.monotonic() < deadline
+            ):
                 self._changed.wait(max(0.0, deadline - time.monotonic()))
             return [self._view(dpid, switch) for dpid, switch in sorted(self._switches.items())]
 
@@ -302,7 +304,7 @@ class QueueService:
             switch.tables = tables
             if tables is None:
                 switch.plan, switch.ticket, switch.refused, switch.since = None, None, "", time.monotonic()
-                switch.asked = 0
+                switch.requested = 0
             else:
                 if switch.plan is None or changed - COUNTED:
                     switch.outdated = True
@@ -347,7 +349,7 @@ class QueueService:
         ):
             switch.ticket = self._watcher.transact(_key(dpid), switch.plan.operations)
 
-    def _ask(self, dpid: int, number: int) -> None:
+    def _request(self, dpid: int, number: int) -> None:
         with self._changed:
             switch = self._switches.get(dpid)
             if switch is not None and switch.tables is not None:
@@ -361,11 +363,11 @@ class QueueService:
             ids = row["external_ids"]
             text = ids.get(ANSWERED, "")
             answered = int(text) if text.isdecimal() and len(text) <= LONGEST_NUMBER else 0
-            if self._first_ask < answered <= self._asks and answered > switch.answered:
+            if self._first_request < answered <= self._last_request and answered > switch.answered:
                 switch.answered, switch.counted_at = answered, time.monotonic()
                 switch.counters = counters_from_text(ids.get(COUNTERS, ""))
-                if answered >= switch.asked:
-                    switch.asked = 0
+                if answered >= switch.requested:
+                    switch.requested = 0
 
 
 def _key(dpid: int) -> str:

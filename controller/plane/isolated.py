@@ -3,7 +3,7 @@
 Each known switch costs every computation of the fabric's state, and each port LLDP. Whatever reaches the OpenFlow port
 can call itself thousands of switches, but none of them is part of the fabric before a link or the host of an agent
 shows that it is. ARP shows nothing: who invents a switch invents its hosts.
-So those that show nothing have a budget; one that has shown nothing for `PATIENCE_S` makes room for the next.
+So those that show nothing have a budget; one that has shown nothing for `GRACE_S` makes room for the next.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_ISOLATED_HOSTS: Final = 1024
 """Of all of them together."""
 MOST_HELD_HOSTS: Final = 32_768
 """Of all of them together, that they held when they connected: after a restart of ours no switch has a link yet."""
-PATIENCE_S: Final = 10.0
+GRACE_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class IsolatedSwitches:
             if len(isolated) - len(leaving) <= most and left <= most_ports:
                 break
             switch = self._switches[other]
-            if switch.connected and switch.connected_at > now - PATIENCE_S:
+            if switch.connected and switch.connected_at > now - GRACE_S:
                 break
             leaving.append(other)
             left -= isolated[other]

@@ -12,7 +12,7 @@ from controller.openflow.cookies import Rule
 from controller.plane import isolated
 from controller.plane.effects import Effects, SwitchDown, SwitchForgotten, SwitchTurnedAway, SwitchUp
 from controller.plane.forgetting import FORGET_ISOLATED_AFTER_S
-from controller.plane.isolated import PATIENCE_S
+from controller.plane.isolated import GRACE_S
 from tests.unit.controller.plane.test_control_plane import all_deliver, running
 from tests.unit.fabric_shapes import leaf_spine
 from tests.unit.simulated_fabric import Simulation
@@ -55,7 +55,7 @@ def test_one_that_shows_nothing_makes_room_for_the_next(fabric: Simulation) -> N
     for number in range(4):
         join(fabric, FIRST + number)
         fabric.now += 0.1
-    fabric.now += PATIENCE_S
+    fabric.now += GRACE_S
     effects = join(fabric, FIRST + 4)
     assert set(effects.turned_away) == {FIRST}
     assert isolated_known(fabric) == set(range(FIRST + 1, FIRST + 5))
@@ -68,7 +68,7 @@ def test_one_that_makes_room_is_gone_for_all_who_know_of_it(fabric: Simulation) 
         events += join(fabric, FIRST + number).events
         say(fabric, FIRST + number, number + 1)
         fabric.now += 0.1
-    fabric.now += PATIENCE_S
+    fabric.now += GRACE_S
     events += fabric.plane.tick(fabric.now).events
     assert {mode.leaf for mode in fabric.plane.modes()} >= set(range(FIRST, FIRST + 4))
     for number in range(4, 7):
@@ -179,7 +179,7 @@ def test_what_has_no_room_is_refused_before_it_says_what_it_has(fabric: Simulati
     assert "neither links nor agents" in (fabric.plane.refusal(FIRST + 4, fabric.now) or "")
     known = [FIRST, *fabric.shape.ports]
     assert [fabric.plane.refusal(dpid, fabric.now) for dpid in known] == [None] * len(known)
-    fabric.now += PATIENCE_S
+    fabric.now += GRACE_S
     assert fabric.plane.refusal(FIRST + 4, fabric.now) is None
 
 

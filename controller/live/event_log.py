@@ -17,7 +17,7 @@ from typing import Any, Final
 from controller.subscribers import Subscribers
 
 LOG: Final = logging.getLogger("capstan.live")
-KEPT: Final = 20_000
+MOST_EVENTS: Final = 20_000
 SET_S: Final = 0.05
 """Seconds by which the wall clock may differ from what it was; beyond, it has been set, or has drifted."""
 MOST_TEXT: Final = 4096
@@ -123,7 +123,7 @@ class EventLog:
         """Make an empty log. clock: Unix seconds; it may be set while the controller runs."""
         self.added: Final = Subscribers[[Logged]]()
         """Each event, in the thread that adds it and in order."""
-        self._events: deque[Logged] = deque(maxlen=KEPT)
+        self._events: deque[Logged] = deque(maxlen=MOST_EVENTS)
         self._cursor = 0
         self._totals: Counter[type] = Counter()
         self._lock = threading.Lock()

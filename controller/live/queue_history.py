@@ -10,7 +10,7 @@ from typing import Final
 
 from controller.live.link_loads import LinkLoad
 
-KEPT: Final = 1200
+MOST_SAMPLES: Final = 1200
 """Samples: five minutes of four a second."""
 Way = tuple[str, str]
 """A link by name, and its direction: "ab" or "ba"."""
@@ -28,10 +28,10 @@ class FullestQueue:
 
 
 class QueueHistory:
-    """The newest KEPT samples; safe to use from several threads."""
+    """The newest MOST_SAMPLES samples; safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._samples: deque[tuple[float, dict[Way, tuple[int, float]]]] = deque(maxlen=KEPT)
+        self._samples: deque[tuple[float, dict[Way, tuple[int, float]]]] = deque(maxlen=MOST_SAMPLES)
         self._lock = threading.Lock()
 
     def note(self, now: float, loads: Iterable[LinkLoad]) -> None:

@@ -32,7 +32,7 @@ def test_events_after_a_cursor_are_those_and_no_others(
     added: int, kept: int, few: int, cursor: int, limit: int | None
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(events, "KEPT", kept)
+        patch.setattr(events, "MOST_EVENTS", kept)
         patch.setattr(events, "FEW", few)
         log = EventLog()
         for number in range(1, added + 1):

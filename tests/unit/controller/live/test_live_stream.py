@@ -83,7 +83,7 @@ class Served:
 @pytest.fixture
 def few_events(monkeypatch: pytest.MonkeyPatch) -> None:
     """The log of events keeps three; to be asked for before `served`."""
-    monkeypatch.setattr(event_log, "KEPT", 3)
+    monkeypatch.setattr(event_log, "MOST_EVENTS", 3)
 
 
 @pytest.fixture

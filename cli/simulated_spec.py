@@ -21,7 +21,7 @@ from simulation.packet_trace import Recorder
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Asked:
+class SimulationOptions:
     """What of a spec is simulated, and where the result goes. None: as the spec has it; no recording.
 
     cores: how many runs at once. database: SQLAlchemy URL; None: SQLite in *directory*.
@@ -37,13 +37,13 @@ class Asked:
     path_policy: Path | None = None
 
 
-def run_simulated(name: str, asked: Asked) -> None:
+def run_simulated(name: str, options: SimulationOptions) -> None:
     """Simulate the spec of this name, keep and print the result; ends the program where that cannot be."""
-    loaded = changed_spec(name, asked.changes)
+    loaded = changed_spec(name, options.changes)
     spec = loaded.spec
-    need_path_policy(spec, asked.path_policy)
-    own_paths = None if asked.path_policy is None else read_path_policy(asked.path_policy)
-    recording = asked.recording
+    need_path_policy(spec, options.path_policy)
+    own_paths = None if options.path_policy is None else read_path_policy(options.path_policy)
+    recording = options.recording
     if recording is not None:
         need_single_run(spec, name)
     recorder = Recorder(recording.from_ms, recording.for_ms) if recording else None
@@ -51,35 +51,35 @@ def run_simulated(name: str, asked: Asked) -> None:
         with StepDisplay(spec.title) as display:
             if spec.sweep:
                 result = simulate_sweep(
-                    spec, loaded.text, asked.directory, display.update, asked.cores, own_paths
+                    spec, loaded.text, options.directory, display.update, options.cores, own_paths
                 )
             else:
                 result = simulate_spec(
-                    spec, loaded.text, asked.directory, display.update, asked.cores, recorder, own_paths
+                    spec, loaded.text, options.directory, display.update, options.cores, recorder, own_paths
                 )
         if recording is not None and recorder is not None and recorder.trace is not None:
             write_recording(recorder.trace, recording.path)
     except SettingsError as error:
         fail(f"{name}: {error}")
-    if asked.json_file != "-":
+    if options.json_file != "-":
         results.print(sweep_tables(result.document) if spec.sweep else tables(result.document))
-    if asked.json_file:
-        write_text(json_text(result.document), asked.json_file)
+    if options.json_file:
+        write_text(json_text(result.document), options.json_file)
     # what takes seconds to load comes after all that is waited for
-    numbers = _keep(result, asked)
+    numbers = _keep(result, options)
     where = f"kept in {result.directory} and as experiment {number_range(numbers)}"
-    (progress if asked.json_file == "-" else results).print(where, markup=False, soft_wrap=True)
+    (progress if options.json_file == "-" else results).print(where, markup=False, soft_wrap=True)
     with progress.status("drawing"):
         _draw(spec, result)
 
 
-def _keep(result: Simulated, asked: Asked) -> list[int]:
+def _keep(result: Simulated, options: SimulationOptions) -> list[int]:
     from sqlalchemy.exc import SQLAlchemyError
 
     from controller.store.database import DatabaseError, database_words
     from simulation.recording import keep_simulated
 
-    url = asked.database or f"sqlite:///{asked.directory.absolute() / 'capstan.db'}"
+    url = options.database or f"sqlite:///{options.directory.absolute() / 'capstan.db'}"
     try:
         return keep_simulated(url, result.points)
     except DatabaseError as error:

@@ -178,13 +178,13 @@ def simulate_command(
         )
     _need_options_of(context, of_trace=trace_file is not None)
     if spec is not None:
-        from cli.simulated_spec import Asked, run_simulated
+        from cli.simulated_spec import SimulationOptions, run_simulated
         from cli.specs import SpecChanges
 
         cores = own_cores().workers() if cores is None else cores
         run_simulated(
             spec,
-            Asked(
+            SimulationOptions(
                 changes=SpecChanges(options["seed"], repeats, schemes, points),
                 directory=directory,
                 cores=cores,

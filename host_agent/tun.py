@@ -43,8 +43,8 @@ class Tun:
         mtu: bytes of the largest inner packet.
         offloads: False: plain reads and writes, a packet at a time.
         congestion_control: for the route to the overlay: a namespace may be refused the sysctl.
-        kept: whether the device outlives a process that is killed, with its addresses and routes, so that connections
-            wait for the next one, which takes it over.
+        persistent: True: the device, with its addresses and routes, outlives a process that is killed, so that
+            connections wait for the next agent, which takes it over.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class Tun:
         mtu: int,
         offloads: bool = True,
         congestion_control: str | None = None,
-        kept: bool = False,
+        persistent: bool = False,
     ) -> None:
-        self._kept = kept
+        self._persistent = persistent
         self._addresses = tuple(addresses)
         self._congestion_control = congestion_control
         self._initial_window: int | None = None
@@ -73,7 +73,7 @@ class Tun:
                 self._attach(name, 0)
             self.name = name
             self._configure(addresses, mtu, congestion_control)
-            self._persist(kept)
+            self._persist(persistent)
         except BaseException:
             os.close(self.fd)
             raise
@@ -94,16 +94,16 @@ class Tun:
             ) from None
         return True
 
-    def _persist(self, kept: bool) -> None:
-        """Have the device outlive its last descriptor, or not."""
-        fcntl.ioctl(self.fd, _TUNSETPERSIST, int(kept))
+    def _persist(self, persistent: bool) -> None:
+        """Set whether the device outlives its last descriptor."""
+        fcntl.ioctl(self.fd, _TUNSETPERSIST, int(persistent))
 
     def _configure(self, addresses: Sequence[str], mtu: int, congestion_control: str | None) -> None:
         lines = [f"link set dev {self.name} mtu {mtu} txqueuelen {QUEUE_PACKETS} up"]
         # "replace": a device that was taken over has them already
         lines += [f"addr replace {address} dev {self.name} nodad" for address in addresses if ":" in address]
         lines += [f"addr replace {address} dev {self.name}" for address in addresses if ":" not in address]
-        if congestion_control is not None or self._kept:
+        if congestion_control is not None or self._persistent:
             lines += self._routes()
         for setting, value in (("addr_gen_mode", "1"), ("router_solicitations", "0")):
             with contextlib.suppress(OSError):  # no IPv6 here, or /proc/sys read-only: only noise is lost
@@ -173,6 +173,6 @@ class Tun:
 
     def close(self) -> None:
         """Remove the device."""
-        if self._kept:
+        if self._persistent:
             self._persist(False)
         os.close(self.fd)

@@ -79,7 +79,7 @@ AGENT = '''
 import select, sys
 from host_agent.inner_packet import look
 from host_agent.tun import Tun
-tun = Tun("probe0", ["10.99.0.1/24", "fd99::1/64"], 1426, congestion_control="cubic", kept=True)
+tun = Tun("probe0", ["10.99.0.1/24", "fd99::1/64"], 1426, congestion_control="cubic", persistent=True)
 print("open", flush=True)
 while sys.argv[1] == "reads":
     assert select.select([tun.fd], [], [], 60)[0], "the packet does not come"
@@ -124,7 +124,7 @@ assert not os.path.exists("/proc/sys/net/ipv4/conf/probe0"), "who closes it remo
 """
 
 
-def test_a_kept_device_outlives_a_killed_agent_and_its_connections_wait() -> None:
+def test_a_persistent_device_outlives_a_killed_agent_and_its_connections_wait() -> None:
     done = subprocess.run(
         ["unshare", "--net", sys.executable, "-c", KEPT],
         cwd=ROOT,

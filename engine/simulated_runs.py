@@ -27,7 +27,7 @@ def simulate_claim(
     """
     spec = spec_from_dict(claim["spec"])
     number = record.begin(spec, own_versions() | {"capstan": VERSION})
-    kept = list(record.kept([spec.plan(repeat) for repeat in range(spec.repeats)]))
+    kept = list(record.finished_runs([spec.plan(repeat) for repeat in range(spec.repeats)]))
 
     def on_run(run: Run) -> Run:
         return replace(run, run_id=record.add(run, run_body(run, spec.seed, time.time())))

@@ -28,7 +28,7 @@ class SubmittedRecord:
         self._client.equip(self._number, self._attempt, versions, machine())
         return self._number
 
-    def kept(self, plans: Sequence[Plan]) -> Iterable[Run]:
+    def finished_runs(self, plans: Sequence[Plan]) -> Iterable[Run]:
         """Yield the runs of earlier attempts, with their flows and mode changes."""
         if not self._has:
             return

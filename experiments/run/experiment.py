@@ -84,13 +84,13 @@ class Experiment:
         versions = own_versions() | {"capstan": self._client.health().version} | _ovs_version()
         number = self._record.begin(spec, versions)
         try:
-            kept = {(run.label, run.repeat): run for run in self._record.kept(self._plans)}
+            finished = {(run.label, run.repeat): run for run in self._record.finished_runs(self._plans)}
             with Traffic(self._deployment.lab.popen, spec.endpoints(), self._deployment.logs) as traffic:
                 traffic.configure(spec.transport)
                 for repeat, plan in enumerate(self._plans):
                     for choice in rotated(spec.schemes, repeat):
-                        if (choice.label, repeat) in kept:
-                            self._runs.append(kept[choice.label, repeat])
+                        if (choice.label, repeat) in finished:
+                            self._runs.append(finished[choice.label, repeat])
                             self._steps.skip_run()
                             continue
                         run, epoch = self._measured(traffic, choice, repeat, plan)

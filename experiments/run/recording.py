@@ -23,7 +23,7 @@ class Record(Protocol):
     def begin(self, spec: Spec, versions: Mapping[str, str]) -> int:
         """Record that it begins; return its number."""
 
-    def kept(self, plans: Sequence[Plan]) -> Iterable[Run]:
+    def finished_runs(self, plans: Sequence[Plan]) -> Iterable[Run]:
         """Return runs that are there already, from an earlier attempt; plans: by repeat."""
 
     def add(self, run: Run, body: Mapping[str, Any]) -> int:
@@ -50,7 +50,7 @@ class OwnRecord:
         )
         return self._number
 
-    def kept(self, plans: Sequence[Plan]) -> Iterable[Run]:
+    def finished_runs(self, plans: Sequence[Plan]) -> Iterable[Run]:
         """Return nothing: there was no earlier attempt."""
         return ()
 

@@ -1,4 +1,4 @@
-"""The root of all exceptions of Capstan that a person is to read. Standard library only: every room may import it."""
+"""The root of all exceptions of Capstan that a person is to read. Standard library only: any package may import it."""
 
 from __future__ import annotations
 

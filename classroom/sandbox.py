@@ -1,6 +1,6 @@
 """A sandbox for a submission: bubblewrap, with limits of time, memory, files and processes.
 
-What runs inside sees the system's programs, the rooms of Capstan that checks import, and the submission: read-only,
+What runs inside sees the system's programs, the packages of Capstan that checks import, and the submission: read-only,
 without network or privileges, and without what else a checkout holds (solutions are in `docs/` and in Git's objects),
 other students' folders and home directories. The submission and its check share a process, so one that is written to
 cheat can write its own verdict: read what is surprisingly good.
@@ -23,7 +23,7 @@ from capstan_client.errors import CapstanError
 from classroom.process_group import EVERY_S, Broken, Most, ProcessGroup
 
 CAPSTAN: Final = Path(__file__).resolve().parents[1]
-ROOMS: Final = (
+PACKAGES: Final = (
     "capstan_client",
     "classroom",
     "controller",
@@ -134,8 +134,8 @@ def sandboxed(place: Place, arguments: list[str], limits: Limits, *, root: bool)
     command += ["--size", str(SCRATCH_BYTES), "--tmpfs", "/tmp"]
     command += ["--ro-bind", sys.prefix, "/environment"]
     command += ["--perms", "0755", "--dir", "/capstan", "--tmpfs", "/capstan/docs"]
-    for room in ROOMS:
-        command += ["--ro-bind", str(CAPSTAN / room), f"/capstan/{room}"]
+    for package in PACKAGES:
+        command += ["--ro-bind", str(CAPSTAN / package), f"/capstan/{package}"]
     command += ["--perms", "0755", "--dir", "/submission"]
     command += ["--ro-bind", str(place.file), str(within.file)]
     command += ["--ro-bind-try", str(place.results), str(within.results)]

@@ -1,4 +1,4 @@
-"""The same mechanisms, simulated: what the formulas of this room are held against, and the points in their figures.
+"""The same mechanisms, simulated: what the formulas of this package are compared with, and the points in their figures.
 
 Nothing here uses a formula: paths are drawn, packets counted, acknowledgements sent. Randomness is passed in.
 """

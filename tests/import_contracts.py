@@ -14,28 +14,28 @@ from importlinter.domain import fields
 from importlinter.domain.contract import Contract, ContractCheck
 
 NATIVE: Final = {"capstan_native": "native"}
-"""Compiled modules, by their rooms."""
+"""Compiled modules, by their packages."""
 EVERYWHERE: Final = "capstan_client.errors"
-"""The root of all exceptions: what every room may import."""
+"""The root of all exceptions: what every package may import."""
 EVERYTHING: Final = "all"
 NOTHING: Final = "nothing of ours"
-_ROW: Final = re.compile(r"^\| `(?P<room>\w+)/` \|.*\| (?P<may>[^|]+) \|$", re.MULTILINE)
+_ROW: Final = re.compile(r"^\| `(?P<package>\w+)/` \|.*\| (?P<may>[^|]+) \|$", re.MULTILINE)
 _NAME: Final = re.compile(r"`([\w/]+)`")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Crossing:
-    """A module imports one of another room, which the table does not let it."""
+    """A module imports one of another package, which the table does not let it."""
 
     importer: str
     imported: str
 
 
-def room_table(text: str) -> dict[str, frozenset[str] | None]:
-    """Return what each room may import: dotted packages; None: all rooms.
+def package_table(text: str) -> dict[str, frozenset[str] | None]:
+    """Return what each package may import: dotted packages; None: all packages.
 
     Raises:
-        ValueError: a cell has neither rooms nor a word for all or none.
+        ValueError: a cell has neither packages nor a word for all or none.
     """
     table: dict[str, frozenset[str] | None] = {}
     for row in _ROW.finditer(text):
@@ -43,24 +43,28 @@ def room_table(text: str) -> dict[str, frozenset[str] | None]:
         names = frozenset(name.replace("/", ".") for name in _NAME.findall(words))
         if not names and words not in (EVERYTHING, NOTHING):
             raise ValueError(
-                f"room {row['room']}: {words!r} names no room: write `room`, {EVERYTHING} or {NOTHING}"
+                f"package {row['package']}: {words!r} names no package: write `package`, {EVERYTHING} or {NOTHING}"
             )
-        table[row["room"]] = None if words == EVERYTHING else names
+        table[row["package"]] = None if words == EVERYTHING else names
     return table
 
 
 def crossings(
     table: Mapping[str, frozenset[str] | None], imports: Iterable[tuple[str, str]]
 ) -> Iterator[Crossing]:
-    """Yield imports (importer, imported) between rooms that the table forbids.
+    """Yield imports (importer, imported) between packages that the table forbids.
 
-    A room without a row may import nothing.
+    A package without a row may import nothing.
     """
     for importer, imported in imports:
-        room, target = importer.partition(".")[0], _of_room(imported)
-        if target.partition(".")[0] not in table or target.partition(".")[0] == room or target == EVERYWHERE:
+        package, target = importer.partition(".")[0], _of_package(imported)
+        if (
+            target.partition(".")[0] not in table
+            or target.partition(".")[0] == package
+            or target == EVERYWHERE
+        ):
             continue
-        may = table.get(room, frozenset())
+        may = table.get(package, frozenset())
         if may is not None and not any(target == name or target.startswith(f"{name}.") for name in may):
             yield Crossing(importer, imported)
 
@@ -101,15 +105,15 @@ def circles(imports: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
     return sorted(groups)
 
 
-class RoomTable(Contract):
+class PackageTable(Contract):
     """Rooms import what the table in *table*, a Markdown file, lets them."""
 
     table = fields.StringField()
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
         """Compare all direct imports with the table."""
-        table = room_table(Path(str(self.table)).read_text(encoding="utf-8"))
-        missing = sorted({_of_room(module).partition(".")[0] for module in _own(graph)} - set(table))
+        table = package_table(Path(str(self.table)).read_text(encoding="utf-8"))
+        missing = sorted({_of_package(module).partition(".")[0] for module in _own(graph)} - set(table))
         wrong = sorted(crossings(table, _imports(graph)))
         return ContractCheck(
             kept=not (wrong or missing), metadata={"wrong": wrong, "missing": missing, "graph": graph}
@@ -117,8 +121,8 @@ class RoomTable(Contract):
 
     def render_broken_contract(self, check: ContractCheck) -> None:
         """Print every import that the table forbids, with its lines."""
-        for room in check.metadata["missing"]:
-            output.print_error(f"{room}/ has no row in {self.table}: add one that says what it may import")
+        for package in check.metadata["missing"]:
+            output.print_error(f"{package}/ has no row in {self.table}: add one that says what it may import")
         for crossing in check.metadata["wrong"]:
             details = check.metadata["graph"].get_import_details(
                 importer=crossing.importer, imported=crossing.imported
@@ -129,7 +133,7 @@ class RoomTable(Contract):
 
 
 class NoCircles(Contract):
-    """No module imports itself by way of others, whatever its room."""
+    """No module imports itself by way of others, whatever its package."""
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
         """Look for circles among all modules of ours."""
@@ -154,7 +158,7 @@ def _imports(graph: ImportGraph) -> Iterator[tuple[str, str]]:
             yield importer, imported
 
 
-def _of_room(module: str) -> str:
+def _of_package(module: str) -> str:
     first, _, rest = module.partition(".")
-    room = NATIVE.get(first, first)
-    return f"{room}.{rest}" if rest else room
+    package = NATIVE.get(first, first)
+    return f"{package}.{rest}" if rest else package

@@ -73,7 +73,7 @@ class _Json(DefaultJSONProvider):
 
 
 class Extension(Protocol):
-    """Routes of a part that this room does not know, and where it says a submitted experiment is."""
+    """Routes of a part that this package does not import, and where it says a submitted experiment is."""
 
     blueprint: Blueprint
 

@@ -1,4 +1,4 @@
-"""The room table of docs/architecture.md as import-linter's contract, and circles of imports."""
+"""The package table of docs/architecture.md as import-linter's contract, and circles of imports."""
 
 import os
 import subprocess
@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.import_contracts import Crossing, circles, crossings, room_table
+from tests.import_contracts import Crossing, circles, crossings, package_table
 
 ROOT = Path(__file__).resolve().parents[3]
 TABLE = """
-| room | what lives there | may import |
+| package | what it holds | may import |
 |---|---|---|
 | `low/` | what all need | nothing of ours |
 | `high/` | `one/`, `two/` | `low` (what is light), `middle/part` |
@@ -24,14 +24,14 @@ TABLE = """
 
 
 def test_rows_say_what_a_room_may_import() -> None:
-    assert room_table(TABLE) == {
+    assert package_table(TABLE) == {
         "low": frozenset(),
         "high": frozenset({"low", "middle.part"}),
         "middle": frozenset({"low"}),
         "top": None,
     }
-    with pytest.raises(ValueError, match="names no room"):
-        room_table("| `low/` | what all need | whatever |\n")
+    with pytest.raises(ValueError, match="names no package"):
+        package_table("| `low/` | what all need | whatever |\n")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_rows_say_what_a_room_may_import() -> None:
     ],
 )
 def test_only_listed_rooms_are_imported(importer: str, imported: str, allowed: bool) -> None:
-    found = list(crossings(room_table(TABLE), [(importer, imported)]))
+    found = list(crossings(package_table(TABLE), [(importer, imported)]))
     assert found == ([] if allowed else [Crossing(importer, imported)])
 
 
@@ -68,16 +68,16 @@ def test_circles_are_the_groups_that_reach_each_other(imports: dict[str, frozens
 
 
 def lint(directory: Path, importing: str) -> subprocess.CompletedProcess[str]:
-    """Run `lint-imports` on a project of two rooms, of which `low` holds *importing*."""
-    for room, text in (("low", importing), ("middle", "")):
-        (directory / room).mkdir()
-        (directory / room / "__init__.py").write_text("")
-        (directory / room / "module.py").write_text(text)
+    """Run `lint-imports` on a project of two packages, of which `low` holds *importing*."""
+    for package, text in (("low", importing), ("middle", "")):
+        (directory / package).mkdir()
+        (directory / package / "__init__.py").write_text("")
+        (directory / package / "module.py").write_text(text)
     (directory / "table.md").write_text(TABLE)
     (directory / "pyproject.toml").write_text(
         '[tool.importlinter]\nroot_packages = ["low", "middle"]\n'
-        'contract_types = ["rooms: tests.import_contracts.RoomTable"]\n'
-        '[[tool.importlinter.contracts]]\nname = "rooms"\ntype = "rooms"\ntable = "table.md"\n'
+        'contract_types = ["packages: tests.import_contracts.PackageTable"]\n'
+        '[[tool.importlinter.contracts]]\nname = "packages"\ntype = "packages"\ntable = "table.md"\n'
     )
     return subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
@@ -100,11 +100,11 @@ def test_imports_that_the_table_allows_pass(tmp_path: Path) -> None:
     assert fine.returncode == 0, fine.stdout + fine.stderr
 
 
-def test_the_contracts_look_at_every_room_of_the_table() -> None:
+def test_the_contracts_look_at_every_package_of_the_table() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
-    table = room_table((ROOT / "docs" / "architecture.md").read_text())
-    rooms = set(table) - {"native", "webui"}  # Rust and TypeScript
-    assert set(settings["importlinter"]["root_packages"]) == rooms
-    assert set(settings["mypy"]["packages"]) == rooms
-    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
-    assert packages == rooms
+    table = package_table((ROOT / "docs" / "architecture.md").read_text())
+    packages = set(table) - {"native", "webui"}  # Rust and TypeScript
+    assert set(settings["importlinter"]["root_packages"]) == packages
+    assert set(settings["mypy"]["packages"]) == packages
+    found = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
+    assert found == packages

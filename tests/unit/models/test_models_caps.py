@@ -1,4 +1,4 @@
-"""CAPS's analysis against enumeration, closed forms and simulation; the puzzle of its unit sizes, and its document."""
+"""CAPS's analysis against enumeration, closed forms and simulation; its printed unit sizes, and its document."""
 
 from __future__ import annotations
 

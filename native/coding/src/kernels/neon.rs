@@ -5,8 +5,11 @@ use std::arch::aarch64::*;
 use super::GROUP;
 use crate::field::NIBBLES;
 
-/// SAFETY: every source has `width` bytes, at least 16, and `out` is `coefficients.len() / sources.len()` rows, 1 to
-/// GROUP, of `width` bytes.
+/// Computes the product by NEON.
+///
+/// # Safety
+/// Every source has `width` bytes, at least 16, and `out` is `coefficients.len() / sources.len()` rows, 1 to GROUP, of
+/// `width` bytes.
 pub unsafe fn neon(coefficients: &[u8], sources: &[&[u8]], width: usize, out: &mut [u8]) {
     let count = coefficients.len() / sources.len();
     assert!((1..=GROUP).contains(&count) && out.len() == count * width);

@@ -30,17 +30,26 @@ macro_rules! by_rows {
     }};
 }
 
-/// SAFETY: see the module.
+/// Computes the product by SSSE3.
+///
+/// # Safety
+/// See the module.
 pub unsafe fn ssse3(coefficients: &[u8], sources: &[&[u8]], width: usize, out: &mut [u8]) {
     by_rows!(ssse3_rows, coefficients, sources, width, out)
 }
 
-/// SAFETY: see the module.
+/// Computes the product by AVX2.
+///
+/// # Safety
+/// See the module.
 pub unsafe fn avx2(coefficients: &[u8], sources: &[&[u8]], width: usize, out: &mut [u8]) {
     by_rows!(avx2_rows, coefficients, sources, width, out)
 }
 
-/// SAFETY: see the module.
+/// Computes the product by GFNI.
+///
+/// # Safety
+/// See the module.
 pub unsafe fn gfni(coefficients: &[u8], sources: &[&[u8]], width: usize, out: &mut [u8]) {
     by_rows!(gfni_rows, coefficients, sources, width, out)
 }

@@ -105,7 +105,7 @@ class Settings:
     fabric: bool = True
     """False: no switches and no agents, so nothing that they need; the API is on loopback."""
     keep_records_days: float | None = None
-    """Flow records of experiments that ended before are let go; None: they are kept for ever."""
+    """Flow records of experiments that ended before are deleted; None: they are kept for ever."""
 
     @property
     def open_to_all(self) -> bool:
@@ -214,7 +214,7 @@ class _Process:
             front.stop()
 
     def close(self) -> None:
-        """Let go of switches, agents and the database."""
+        """Disconnect from switches, agents and the database."""
         self.running.stop()
         if self._retention is not None:
             self._retention.stop()

@@ -132,7 +132,7 @@ class RunningController:
         self.learner.start()
 
     def stop(self) -> None:
-        """Let go of agents and switches; both go on with what they have. What ends meanwhile still makes events."""
+        """Disconnect from agents and switches; both continue with what they have. What ends then still makes events."""
         self.live.stop_sampling()
         self._fabric_watch.stop()
         self.learner.stop()

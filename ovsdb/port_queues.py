@@ -203,7 +203,7 @@ def counters_from_text(text: str) -> dict[str, tuple[QueueCounters, ...]]:
 
 
 _UNREADABLE: Final = (ValueError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What reading text of anybody's as JSON, and as numbers, raises."""
+"""What reading any text as JSON, and as numbers, raises."""
 
 
 def _count(value: Any, most: int) -> int:

@@ -53,7 +53,7 @@ class Namespace:
         self.fd = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
     def close(self) -> None:
-        """Let go of the namespace; it ends with the last process in it."""
+        """Release the namespace; it ends with the last process in it."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

@@ -23,7 +23,7 @@ def read_or_make_token(path: Path) -> str:
     """Return the token in *path*; a new random one, mode 0600, if there is no such file. Its directory must exist.
 
     Raises:
-        TokenError: unreadable, readable by everybody, or too short.
+        TokenError: unreadable, readable by all users, or too short.
     """
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -63,7 +63,7 @@ def _read(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise TokenError(f"token file {path} cannot be read: {error}") from None
     if stat.S_IMODE(mode) & 0o007:
-        raise TokenError(f"token file {path} can be read by everybody: chmod 0600 it, better make a new one")
+        raise TokenError(f"token file {path} can be read by all users: chmod 0600 it, better make a new one")
     if len(text) < SHORTEST_TOKEN:
         raise TokenError(
             f"token file {path} holds {len(text)} characters, fewer than {SHORTEST_TOKEN}: "

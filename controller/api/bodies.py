@@ -46,7 +46,7 @@ class SchemeBody:
     packet_time_us: float | None = within(0, 1e9, "us", above=True, default=None)
     timeout_s: float = 10.0
     forget_flows: bool = False
-    """Whether TPFS begins anew: records of flows that have ended until now are let go."""
+    """Whether TPFS begins anew: records of flows that have ended until now are deleted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,7 +162,7 @@ class FabricRoutes:
     @put(
         "/scheme",
         Description(
-            "Switch the fabric to a scheme; answers once everybody has confirmed.",
+            "Switch the fabric to a scheme; answers once all switches and agents have confirmed.",
             answers.AppliedScheme,
             SchemeBody,
             problems=(504,),
@@ -187,7 +187,8 @@ class FabricRoutes:
         if late:
             raise ProblemError(
                 504,
-                f"not everybody has confirmed scheme {self._running.current.scheme.name!r} within {timeout_s:g} s",
+                f"not all switches and agents have confirmed scheme {self._running.current.scheme.name!r} "
+                f"within {timeout_s:g} s",
                 unconfirmed=[dataclasses.asdict(agent) for agent in late],
             )
         return {**views.scheme_view(self._running.current), "applied_ms": round(took_ms, 3)}

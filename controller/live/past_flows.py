@@ -8,7 +8,7 @@ from typing import Any, Final
 
 KEPT_PAST: Final = 100_000
 SPARE_PAST: Final = 10_000
-"""So many more before the oldest are let go together."""
+"""So many more before the oldest are deleted together."""
 
 MOST_PATHS: Final = 2_000_000
 """Paths in all rows; a row that finds no room is kept without."""

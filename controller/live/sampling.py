@@ -40,7 +40,7 @@ class Sampler(ABC):
 
     # What a subclass does, in the thread
 
-    def _begin(self) -> None:  # noqa: B027 not everybody has something to do then
+    def _begin(self) -> None:  # noqa: B027 not every sampler has something to do then
         """Begin: a client watches."""
 
     def _end(self) -> None:  # noqa: B027

@@ -112,7 +112,7 @@ class EventStream:
             self._thread.post(self._loop.call_later, GATHER_S, self._spread)
 
     def watched(self, topic: str) -> bool:
-        """Return whether anybody reads a topic."""
+        """Return True if a client reads a topic."""
         return self._wanted.get(topic, 0) > 0
 
     def check_room(self) -> None:

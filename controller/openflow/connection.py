@@ -169,7 +169,7 @@ class SwitchConnection:
             self._selector.modify(self._sock, after, self)
 
     def close(self) -> None:
-        """Let go of the socket; the switch keeps what it has."""
+        """Close the socket; the switch keeps what it has."""
         if not self.closed:
             self.closed = True
             self.session.end()

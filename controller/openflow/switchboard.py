@@ -107,7 +107,7 @@ class Switchboard:
             self.close(connection, str(end))
 
     def close(self, connection: SwitchConnection, reason: str) -> None:
-        """Let go of a connection; a switch that the control plane knows of is in `lost` then."""
+        """Close a connection; a switch that the control plane knows of is in `lost` then."""
         if connection.closed:
             return
         connection.close()
@@ -123,7 +123,7 @@ class Switchboard:
             self.lost.append(dpid)
 
     def close_all(self, reason: str) -> None:
-        """Let go of everything, and listen no more."""
+        """Close all connections and the listening socket."""
         for connection in tuple(self._connections):
             self.close(connection, reason)
         if self._listener is not None:

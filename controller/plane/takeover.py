@@ -4,7 +4,7 @@ A switch that holds a state of a controller before (or of this one, before its c
 by it. It gets nothing but the entries that send LLDP and ARP up, until the new state forwards to every host that the
 old one did, and every port of it is either proved to be a link's or has been quiet; or until `TAKEOVER_LIMIT_S` has
 passed. Its hosts are learnt back from what it holds. A switch above the leaves that can not do what it did (a link is
-gone) is let go when the leaves have their new states, which do not use it for that.
+gone) is deleted when the leaves have their new states, which do not use it for that.
 """
 
 from __future__ import annotations

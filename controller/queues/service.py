@@ -98,7 +98,7 @@ class QueueService:
         self._watcher.start()
 
     def stop(self) -> None:
-        """Let go of the databases; ports keep their queues."""
+        """Disconnect from the databases; ports keep their queues."""
         self._watcher.stop()
 
     @property

@@ -80,7 +80,7 @@ class SwitchlessShell:
         """Begin: there is nothing to listen for."""
 
     def stop(self) -> None:
-        """End: there is nothing to let go of."""
+        """End: there is nothing to close."""
 
     def address_of(self, dpid: int) -> str | None:
         """Return None: no switch calls."""

@@ -76,12 +76,12 @@ class FinishedFlowStore:
             return int(session.scalar(select(func.sum(FinishedFlowBatch.count)).where(self._own)) or 0)
 
     def forget(self) -> None:
-        """Let go of all of them."""
+        """Delete all of them."""
         with Session(self._engine) as session, session.begin():
             session.execute(delete(FinishedFlowBatch).where(self._own))
 
     def prune(self, since: float, most: int) -> None:
-        """Let go what ended before *since*, then oldest batches of whichever host has most, until *most* are left."""
+        """Delete what ended before *since*, then oldest batches of whichever host has most, until *most* are left."""
         with self._engine.connect().execution_options(capstan_begin="IMMEDIATE") as connection:
             with connection.begin():
                 connection.execute(

@@ -1,4 +1,4 @@
-"""Flow records by the million: kept in batches, found in pages, let go by age. Core SQL: an object a row costs more."""
+"""Flow records by the million: kept in batches, read in pages, deleted by age. Core SQL: an object a row costs more."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Retention:
             try:
                 gone = forget_flows(self._engine, self._now() - self._days * DAY_S)
                 if gone:
-                    _LOG.info("let go of %d flow records older than %g days", gone, self._days)
+                    _LOG.info("deleted %d flow records older than %g days", gone, self._days)
             except SQLAlchemyError as error:
                 _LOG.error("old flow records stay: %s", str(error).splitlines()[0])
             self._ending.wait(self._every_s)

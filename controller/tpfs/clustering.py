@@ -7,8 +7,8 @@ distribution, distance over noise is the Cramer-von Mises statistic of two sampl
 2.65^2 once in a thousand.) The usual elbow of the k-distances needs many values to show at all, and the best
 combination often has as many values as there are types: docs/tpfs.md compares.
 
-**Few samples.** Types are formed by values with `FORM_FLOWS` flows or more: less well known ones would be everybody's
-neighbours, and join types that have nothing in common. A value with fewer, but at least `JOIN_FLOWS`, belongs to a
+**Few samples.** Types are formed by values with `FORM_FLOWS` flows or more: others would be neighbours
+of all values, and join types that have nothing in common. A value with fewer, but at least `JOIN_FLOWS`, belongs to a
 type if noise explains its distance from that one and from no other; all others are unknown.
 """
 

@@ -102,7 +102,7 @@ def answer(request: TypesRequest) -> object:
 
 
 def _begin(parent: int) -> None:
-    """End with the controller, keep out of the way, and keep the solver's chatter to ourselves."""
+    """End with the controller, run at low priority, and discard the solver's output."""
     end_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICE)

@@ -1,5 +1,5 @@
-"""Types of flows while the controller runs: agents' records in, at every interval types out, and never in anybody's
-way.
+"""Types of flows while the controller runs: agents' records in, at every interval types out, without
+delaying other threads.
 
 One thread of its own takes what agents say (others only put it into a bounded queue), keeps it in memory and in the
 store, and lets a process compute. Agents get types only if these differ from what they have.

@@ -76,7 +76,7 @@ class KeptRecords:
             self._unkept.append(records)
 
     def forget(self, since: float) -> None:
-        """Let go of flows that ended before *since*, and of those that are reported later."""
+        """Delete flows that ended before *since*, and of those that are reported later."""
         self.since = since
         before, self.window = self.window, RecordWindow()
         self._unkept.clear()

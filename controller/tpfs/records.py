@@ -174,7 +174,7 @@ class RecordWindow:
         return dict(self._counts)
 
     def add(self, records: Records, now: float) -> None:
-        """Keep *records* (of any hosts), and let go what is too old or too much."""
+        """Keep *records* (of any hosts), and delete what is too old or too much."""
         for host in np.unique(records["host"]):
             own = records[records["host"] == host]
             chunks = self._hosts.setdefault(int(host), deque())
@@ -189,7 +189,7 @@ class RecordWindow:
             self.displaced += self._drop(host, min(excess, max(1, most - level)))
 
     def expire(self, now: float) -> None:
-        """Let go what ended too long ago."""
+        """Delete what ended too long ago."""
         oldest = now - self.most_age_s
         for host, chunks in list(self._hosts.items()):
             while chunks and chunks[0]["end"].max() < oldest:

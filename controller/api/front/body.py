@@ -79,7 +79,7 @@ class Body:
         return b"" if self._file is None else self._file.read(size)
 
     def close(self) -> None:
-        """Let go of all that it took; harmless if it did before."""
+        """Release all that it took; harmless if it did before."""
         self._room.give_back(self.size)
         self.size = 0
         if self._file is not None:

@@ -201,7 +201,7 @@ def test_a_token_that_everybody_can_read_is_none(tmp_path: Path, capsys: pytest.
     (tmp_path / "agents-token").chmod(0o644)
     with pytest.raises(SystemExit):
         serve_command(["--data", str(tmp_path), "--openflow", "127.0.0.1:0", "--api", "127.0.0.1:0"])
-    assert "can be read by everybody: chmod 0600 it" in capsys.readouterr().err
+    assert "can be read by all users: chmod 0600 it" in capsys.readouterr().err
 
 
 def test_what_is_being_answered_at_the_end_is_answered(tmp_path: Path) -> None:

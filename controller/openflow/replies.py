@@ -50,7 +50,7 @@ class Reply:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _PendingRequest:
     kind: int
     in_parts: bool
     body: bytearray = field(default_factory=bytearray)
@@ -62,27 +62,27 @@ class Replies:
     def __init__(self, counters: Counter[str], room: ReplyRoom) -> None:
         self._counters = counters
         self._room = room
-        self._asked: dict[int, _Asked] = {}
+        self._pending: dict[int, _PendingRequest] = {}
         self._taken_bytes = 0
         """Of replies since none was waited for: of those that are whole, the session may wait for others, too."""
 
     def __bool__(self) -> bool:
-        return bool(self._asked)
+        return bool(self._pending)
 
     def __len__(self) -> int:
-        return len(self._asked)
+        return len(self._pending)
 
     def ask(self, xid: int, kind: int, *, in_parts: bool = False) -> None:
         """Expect a reply of *kind* with this transaction id; in_parts: `take` returns each part."""
-        self._asked[xid] = _Asked(kind, in_parts)
+        self._pending[xid] = _PendingRequest(kind, in_parts)
 
-    def is_asked(self, xid: int) -> bool:
+    def is_pending(self, xid: int) -> bool:
         """Return whether a reply with this transaction id is expected."""
-        return xid in self._asked
+        return xid in self._pending
 
     def waits_for(self, kind: int) -> bool:
         """Return whether a reply of *kind* is expected."""
-        return any(asked.kind == kind for asked in self._asked.values())
+        return any(request.kind == kind for request in self._pending.values())
 
     def refused(self, xid: int) -> None:
         """Expect no reply any more: the switch has answered with an error."""
@@ -96,28 +96,28 @@ class Replies:
         """
         need("multipart reply", message, _BODY_AT)
         kind, flags = MULTIPART.unpack_from(message, HEADER.size)
-        asked = self._asked.get(xid)
-        if asked is None:
+        request = self._pending.get(xid)
+        if request is None:
             self._counters["unasked-replies"] += 1
             return None
-        if kind != asked.kind:
-            raise PeerError(f"multipart reply of kind {kind} to a request of kind {asked.kind}")
+        if kind != request.kind:
+            raise PeerError(f"multipart reply of kind {kind} to a request of kind {request.kind}")
         self._taken_bytes += len(message) - _BODY_AT
         self._room.take(len(message) - _BODY_AT, self._taken_bytes)
         if self._taken_bytes > REPLY_LIMIT_BYTES:
             raise PeerError(f"multipart replies are longer than {REPLY_LIMIT_BYTES >> 20} MiB together")
         more = bool(flags & ofp.OFPMPF_REPLY_MORE)
-        if asked.in_parts and more:
+        if request.in_parts and more:
             return Reply(kind, message[_BODY_AT:], last=False)
-        asked.body += message[_BODY_AT:]
+        request.body += message[_BODY_AT:]
         if more:
             return None
         self._forget(xid)
-        return Reply(kind, bytes(asked.body))
+        return Reply(kind, bytes(request.body))
 
     def _forget(self, xid: int) -> None:
-        self._asked.pop(xid, None)
-        if not self._asked:
+        self._pending.pop(xid, None)
+        if not self._pending:
             self.close()
 
     def close(self) -> None:

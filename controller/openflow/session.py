@@ -325,7 +325,7 @@ class OpenFlowSession:
 
     def _on_error(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
         names = error_names(*reading.error_numbers(message))
-        if not self.ready and (self.dpid is None or self._replies.is_asked(xid)):
+        if not self.ready and (self.dpid is None or self._replies.is_pending(xid)):
             raise PeerError(f"the switch refused our handshake: {' '.join(names)}")
         for update in self._updates.values():
             index = (xid - update.first) % (1 << 32)

@@ -39,7 +39,7 @@ _PFABRIC_BUFFER_BYTES: Final = 36_864
 
 
 @dataclass(frozen=True, slots=True)
-class AskedTrace:
+class TraceRequest:
     """What of a trace is simulated, and where the result goes. flows: the first ones alone; None: all of the file.
 
     reference: figures to stand beside; None: none do.
@@ -51,7 +51,7 @@ class AskedTrace:
     json_file: str | None
 
 
-def run_trace(asked: AskedTrace, options: Mapping[str, Any]) -> None:
+def run_trace(request: TraceRequest, options: Mapping[str, Any]) -> None:
     """Simulate and print; ends the program with `BEYOND_TOLERANCE` if a figure is beyond the reference's tolerance.
 
     options: of the command line, by the names of `_settings_of`.
@@ -60,9 +60,9 @@ def run_trace(asked: AskedTrace, options: Mapping[str, Any]) -> None:
         OSError, TraceError, SettingsError: a file that cannot be read, or what cannot be simulated or compared.
     """
     settings = _settings_of(**options)
-    trace = read_trace(asked.file)
-    trace = trace.first(asked.flows) if asked.flows else trace
-    others = read_reference(asked.reference, settings, trace) if asked.reference else {}
+    trace = read_trace(request.file)
+    trace = trace.first(request.flows) if request.flows else trace
+    others = read_reference(request.reference, settings, trace) if request.reference else {}
     notice = _rarely_marks(settings)
     if notice is not None:
         progress.print(notice, markup=False, soft_wrap=True)
@@ -72,11 +72,11 @@ def run_trace(asked: AskedTrace, options: Mapping[str, Any]) -> None:
     unknown = sorted(others.keys() - figures.keys())
     if unknown:
         raise SettingsError(
-            f"{asked.reference}: this run has no figure {unknown[0]!r}; it has {', '.join(figures)}"
+            f"{request.reference}: this run has no figure {unknown[0]!r}; it has {', '.join(figures)}"
         )
-    if asked.json_file:
-        write_json(_document(settings, result, figures, others), asked.json_file)
-    if asked.json_file != "-":
+    if request.json_file:
+        write_json(_document(settings, result, figures, others), request.json_file)
+    if request.json_file != "-":
         profile = _profile_of(options["transport"], options["profile"])
         _print(len(trace), settings, profile, result, figures, others)
     beyond = [name for name, other in others.items() if other.holds(figures[name].value) is False]

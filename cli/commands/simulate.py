@@ -9,7 +9,7 @@ import click
 
 from cli.console import json_option
 from cli.recordings import Recording, recording_options
-from cli.simulated_trace import TRANSPORTS, AskedTrace, run_trace
+from cli.simulated_trace import TRANSPORTS, TraceRequest, run_trace
 from cli.spec_options import database_option, points_option, repeats_option, results_option, schemes_option
 from simulation.settings import PATHS, Paths, Queue
 from simulation.tcp import Profile
@@ -197,7 +197,7 @@ def simulate_command(
         return
     assert trace_file is not None
     options["seed"] = 1 if options["seed"] is None else options["seed"]
-    run_trace(AskedTrace(trace_file, flows, reference, json_file), options)
+    run_trace(TraceRequest(trace_file, flows, reference, json_file), options)
 
 
 def _need_options_of(context: click.Context, *, of_trace: bool) -> None:

@@ -23,7 +23,7 @@ from controller.process.control_thread import ControlThread
 from controller.rare_log import RareLog
 from controller.schemes.scheme import Priority, Scheme
 from controller.tpfs.job import Job, TypesRequest
-from controller.tpfs.record_store import KeptRecords, RecordStore
+from controller.tpfs.record_store import RecordStore, StoredRecords
 from controller.tpfs.types import LearntTypes, differ
 from protocol import control
 from protocol.priority import TypePriority
@@ -124,7 +124,7 @@ class TypeLearner:
         self._dropped = 0
         self._since = 0.0
         # of the thread
-        self._kept = KeptRecords(store)
+        self._records = StoredRecords(store)
         self._published: LearntTypes | None = None
         self._published_version = 0
         self._history: deque[Computation] = deque(maxlen=MOST_HISTORY)
@@ -180,10 +180,10 @@ class TypeLearner:
         return LearnerState(
             learning=prediction is not None,
             interval_s=None if prediction is None else prediction.interval_s,
-            records=len(self._kept.window),
-            hosts=len(self._kept.window.by_host()),
-            refused={host: dict(reasons) for host, reasons in list(self._kept.refused.items())},
-            displaced=self._kept.window.displaced,
+            records=len(self._records.window),
+            hosts=len(self._records.window.by_host()),
+            refused={host: dict(reasons) for host, reasons in list(self._records.refused.items())},
+            displaced=self._records.window.displaced,
             dropped_messages=dropped,
             last_at=None if last is None else last.at,
             last_s=None if last is None else last.seconds,
@@ -204,7 +204,7 @@ class TypeLearner:
                     if not self._stopping:
                         self._changed.wait(_LOOK_S)
             self._guarded(self._take_in)
-            self._guarded(lambda: self._kept.keep(always=True))
+            self._guarded(lambda: self._records.keep(always=True))
         finally:
             self._job.close()
 
@@ -224,14 +224,14 @@ class TypeLearner:
 
     def _restore(self) -> None:
         try:
-            self._kept.restore()
+            self._records.restore()
         except Exception as error:  # what ends from now on can be learnt from
             _LOG.exception("records of earlier flows cannot be read")
             self._note(TypesFailed(f"records of earlier flows cannot be read: {error}"))
 
     def _due_now(self) -> tuple[Priority, int] | None:
         with self._changed:
-            if self._priority is None or time.monotonic() < self._due or self._since != self._kept.since:
+            if self._priority is None or time.monotonic() < self._due or self._since != self._records.since:
                 return None
             assert self._priority.prediction is not None
             self._due = time.monotonic() + self._priority.prediction.interval_s
@@ -241,9 +241,9 @@ class TypeLearner:
         """Apply a new policy at once, also during a computation: forget records, or publish types again."""
         with self._changed:
             since, priority, version = self._since, self._priority, self._version
-        if since != self._kept.since:
+        if since != self._records.since:
             self._published = None
-            self._kept.forget(since)
+            self._records.forget(since)
         if priority is not None:
             self._publish_again(priority, version)
 
@@ -252,8 +252,8 @@ class TypeLearner:
             with self._changed:
                 host, owners, said = self._waiting.popleft()
                 self._waiting_bytes -= _memory_of(said)
-            self._kept.take(host, owners, said)
-        self._kept.keep()
+            self._records.take(host, owners, said)
+        self._records.keep()
 
     def _learn(self, priority: Priority, version: int) -> None:
         """Compute types and publish them; what fails, as with a full disk, is tried again at the next interval."""
@@ -263,12 +263,12 @@ class TypeLearner:
             _LOG.exception("types of flows cannot be computed; agents keep what they have")
             self._job.close()
             reason = f"{type(error).__name__}: {error}"
-            self._record(0.0, len(self._kept.window), f"failed: {reason}")
+            self._record(0.0, len(self._records.window), f"failed: {reason}")
             self._note(TypesFailed(reason))
 
     def _compute(self, priority: Priority, version: int) -> None:
         assert priority.prediction is not None
-        window = self._kept.window
+        window = self._records.window
         window.most_records, window.most_age_s = (
             priority.prediction.most_records,
             priority.prediction.most_age_s,
@@ -287,7 +287,7 @@ class TypeLearner:
                 self._job.ask(
                     TypesRequest(
                         Path(file.name),
-                        tuple(self._kept.addresses.texts),
+                        tuple(self._records.addresses.texts),
                         priority.scaled(),
                         priority.prediction.load,
                         priority.prediction.delta_bytes,

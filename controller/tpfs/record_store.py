@@ -35,7 +35,7 @@ class RecordStore(Protocol):
         """Drop records that ended before *since*, and old ones beyond *most*."""
 
 
-class KeptRecords:
+class StoredRecords:
     """Of one thread; what is public may be read by others. store: None keeps nothing over restarts.
 
     refused: records that could not be true, by host and reason. since: Unix seconds; flows that ended before do not
@@ -48,8 +48,8 @@ class KeptRecords:
         self.window = RecordWindow()
         self.refused: dict[str, Counter[str]] = {}
         self.since = 0.0
-        self._unkept: list[Records] = []
-        self._kept_at = 0.0
+        self._unsaved: list[Records] = []
+        self._saved_at = 0.0
         self._refusals = RareLog(_LOG)
 
     def restore(self) -> None:
@@ -73,18 +73,18 @@ class KeptRecords:
         records = records[records["end"] >= self.since]
         if len(records):
             self.window.add(records, now)
-            self._unkept.append(records)
+            self._unsaved.append(records)
 
     def forget(self, since: float) -> None:
         """Delete flows that ended before *since*, and of those that are reported later."""
         self.since = since
         before, self.window = self.window, RecordWindow()
-        self._unkept.clear()
+        self._unsaved.clear()
         for chunk in before.chunks():
             later = chunk[chunk["end"] >= since]
             if len(later):
                 self.window.add(later, time.time())
-                self._unkept.append(later)
+                self._unsaved.append(later)
         if self._store is not None:
             try:
                 self._store.forget()
@@ -94,12 +94,12 @@ class KeptRecords:
     def keep(self, always: bool = False) -> None:
         """Put new records into the store, now and then."""
         now = time.monotonic()
-        if self._store is None or not (always or now >= self._kept_at + KEEP_EVERY_S):
+        if self._store is None or not (always or now >= self._saved_at + KEEP_EVERY_S):
             return
-        self._kept_at = now
-        unkept, self._unkept = self._unkept, []
+        self._saved_at = now
+        unsaved, self._unsaved = self._unsaved, []
         of_host: dict[int, list[Records]] = {}
-        for records in unkept:
+        for records in unsaved:
             of_host.setdefault(int(records["host"][0]), []).append(records)
         try:
             for number, some in of_host.items():
@@ -107,7 +107,7 @@ class KeptRecords:
             if of_host:
                 self._store.prune(time.time() - self.window.most_age_s, self.window.most_records)
         except Exception as error:
-            _LOG.error("records of finished flows are not kept: %s", error)
+            _LOG.error("records of finished flows are not stored: %s", error)
 
 
 def _finished_of(said: control.FinishedFlows) -> FinishedFlowColumns:

@@ -18,7 +18,7 @@ from controller.capton.resent import ResentLog
 from controller.capton.scheduler import Scheduler
 from controller.live.event_log import EventLog
 from controller.live.flows import LiveFlows
-from controller.tpfs.record_store import KeptRecords
+from controller.tpfs.record_store import StoredRecords
 from protocol.admission import Finished, Request
 from protocol.control import (
     ActiveFlows,
@@ -97,7 +97,7 @@ class _Views:
             PathLoads(),
             EventLog(),
         )
-        self._records = KeptRecords(None)
+        self._records = StoredRecords(None)
         self._members = Membership((), 0.0)
         fabric = VirtualFabric([HostPlace("h1", _RATES), HostPlace("h2", _RATES)], {})
         self._admission = AdmissionControl(Scheduler(fabric), {"10.0.1.1": "h1", "10.0.2.1": "h2"})

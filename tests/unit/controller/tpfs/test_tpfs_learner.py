@@ -17,7 +17,7 @@ from controller.schemes.overrides import with_overrides
 from controller.store.database import open_database
 from controller.store.finished_flows import ABANDONED_S, FinishedFlowStore
 from controller.tpfs.learner import TypeLearner, TypesFailed, TypesLearnt
-from controller.tpfs.record_store import KeptRecords
+from controller.tpfs.record_store import StoredRecords
 from controller.tpfs.records import Names, Records, RecordWindow
 from controller.tpfs.types import differ, flow_types
 from protocol.control import FinishedFlows, FlowTypes, SetPolicy
@@ -272,14 +272,14 @@ def test_a_turn_that_fails_ends_no_learning(
 ) -> None:
     """Its thread ended, and the controller looked as well as before."""
     failures = [ZeroDivisionError("of ours")] * 2
-    take = KeptRecords.take
+    take = StoredRecords.take
 
-    def failing(kept: KeptRecords, host: str, owners: Mapping[str, str], said: FinishedFlows) -> None:
+    def failing(records: StoredRecords, host: str, owners: Mapping[str, str], said: FinishedFlows) -> None:
         if failures:
             raise failures.pop()
-        take(kept, host, owners, said)
+        take(records, host, owners, said)
 
-    monkeypatch.setattr(KeptRecords, "take", failing)
+    monkeypatch.setattr(StoredRecords, "take", failing)
     learner = TypeLearner(lambda types: None, lambda event: None, None)
     learner.start()
     try:

@@ -25,7 +25,7 @@ from host_agent.inner_packet import addresses, ports
 from host_agent.paths.own import OwnPathPolicy
 from host_agent.paths.steering import check, load_of, path_load
 from host_agent.randomness import RandomSource
-from host_agent.wire import Arrived, Outgoing
+from host_agent.underlay_datagrams import Arrived, Outgoing
 from protocol.control import (
     MOST_FLOWS,
     DatagramKeys,

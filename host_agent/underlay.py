@@ -13,7 +13,7 @@ import capstan_native
 
 from capstan_client.errors import CapstanError
 from host_agent.tun import Tun
-from host_agent.wire import Arrived, Outgoing
+from host_agent.underlay_datagrams import Arrived, Outgoing
 from protocol.underlay import BASE_PORT, FLOW_KEYS
 
 _BUFFER_BYTES: Final = 8 << 20

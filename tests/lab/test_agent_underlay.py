@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from host_agent.underlay import Underlay
-from host_agent.wire import Outgoing
+from host_agent.underlay_datagrams import Outgoing
 from protocol.underlay import BASE_PORT
 from tests.waiting import PATIENCE_S
 

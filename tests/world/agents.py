@@ -13,7 +13,7 @@ import numpy as np
 
 from controller.agents.membership import Member
 from host_agent.core import AgentCore
-from host_agent.wire import Outgoing
+from host_agent.underlay_datagrams import Outgoing
 from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import Directory, FlowTypes, Paths, SetPolicy
 from protocol.frames import FrameReader

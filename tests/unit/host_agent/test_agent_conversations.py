@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from host_agent.core import AgentCore
-from host_agent.wire import Outgoing
+from host_agent.underlay_datagrams import Outgoing
 from plain.reading import build
 from protocol.control import Peer
 from protocol.policy import Policy

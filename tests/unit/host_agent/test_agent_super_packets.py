@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from host_agent.wire import Arrived
+from host_agent.underlay_datagrams import Arrived
 from protocol.control import Peer
 from protocol.policy import CodingPolicy, Policy
 from tests.unit.agent_relay import PEERS, SESSIONS, UNDERLAY, core, policy

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from engine.kept_runs import kept_run
+from engine.finished_runs import finished_run
 from engine.worker_client import WorkerClient
 from experiments.results.document import Run, json_text, machine
 from experiments.spec.spec import Spec
@@ -35,7 +35,7 @@ class SubmittedRecord:
         for run in self._client.results(self._number)["runs"]:
             flows = self._client.flows_of(self._number, run["id"])
             modes = self._client.modes_of_run(self._number, run["id"])
-            yield kept_run(run, flows, modes, plans[run["repeat"]])
+            yield finished_run(run, flows, modes, plans[run["repeat"]])
 
     def add(self, run: Run, body: Mapping[str, Any]) -> int:
         """Record a finished run, for this attempt only. Return its number."""

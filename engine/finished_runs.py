@@ -17,7 +17,7 @@ _OTHERS: Final = (*_OF_PLAN, "port", "copy_packets")
 _OF_RECORD: Final = [column.name for column in fields(FlowOutcome) if column.name not in _OTHERS]
 
 
-def kept_run(
+def finished_run(
     run: Mapping[str, Any],
     flows: Sequence[Mapping[str, Any]],
     modes: Sequence[Mapping[str, Any]],

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from engine.kept_runs import kept_run
+from engine.finished_runs import finished_run
 from experiments.results.admissions import Admissions
 from experiments.results.cpu_use import CpuUse
 from experiments.results.document import Run
@@ -86,5 +86,5 @@ def test_every_field_of_a_run_comes_back(tmp_path: Path) -> None:
         told_modes = world.get(f"/experiments/{number}/modes?run={added['id']}")["modes"]
         left_out = len(plan.flows) - len(run.flows)
         assert left_out > 0, "flows before the first that counts"
-        again = kept_run(kept, flows, told_modes, plan)
+        again = finished_run(kept, flows, told_modes, plan)
         assert again == dataclasses.replace(run, run_id=added["id"], not_counted=left_out)

@@ -38,8 +38,8 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a claim came to, in simulation or on switches. note: how a lab differed, or why there can be none."""
+class Outcome:
+    """The outcome of a claim, in simulation or on switches. note: how a lab differed, or why there can be none."""
 
     verdict: Word
     figures: tuple[Figure, ...] = ()
@@ -53,8 +53,8 @@ class EvidenceRow:
     figure: str
     text: str
     compared: str
-    simulated: Found
-    on_switches: Found
+    simulated: Outcome
+    on_switches: Outcome
     why: str
 
     @property
@@ -75,19 +75,19 @@ def row_of(cells: Cells) -> EvidenceRow:
     )
 
 
-def read_cell(cell: str) -> Found:
+def read_cell(cell: str) -> Outcome:
     """Return what a cell of the document says. Raises EvidenceRowsError: it is not of the known form."""
     word, _, rest = cell.removeprefix("*").partition("*")
     verdict = next((known for known in WORDS if cell.startswith(f"*{known}*")), None)
     if verdict is None:
         raise EvidenceRowsError(f"{cell!r} begins with {word!r}, no verdict: simulate its preset again")
     if verdict in (SIMULATED_ONLY, NOT_RUN):
-        return Found(verdict, note=rest.removeprefix(": "))
+        return Outcome(verdict, note=rest.removeprefix(": "))
     note = ""
     if match := _NOTE.fullmatch(rest):
         rest, note = match["figures"], match["note"]
     texts = rest.removeprefix(": ").split("; ") if rest else []
-    return Found(verdict, tuple(_figure(text, cell) for text in texts), note)
+    return Outcome(verdict, tuple(_figure(text, cell) for text in texts), note)
 
 
 def _figure(text: str, cell: str) -> Figure:

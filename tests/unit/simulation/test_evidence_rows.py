@@ -14,7 +14,7 @@ from simulation.evidence_notes import Notes, Reason
 from simulation.evidence_rows import (
     EvidenceRowsError,
     Figure,
-    Found,
+    Outcome,
     read_cell,
     read_rows,
     row_of,
@@ -31,18 +31,18 @@ CLAIM = Claim(
 )
 
 
-def cell(found: Found) -> str:
+def cell(outcome: Outcome) -> str:
     """What a cell of the document says of this, put together anew."""
     figures = [
         f"{one.point}: " * bool(one.point)
         + f"{one.ratio:.2f}"
         + ("" if one.low is None else f" [{one.low:.2f}, {one.high:.2f}]")
-        for one in found.figures
+        for one in outcome.figures
     ]
-    text = f"*{found.verdict}*" + (f": {'; '.join(figures)}" if figures else "")
-    if not found.note:
+    text = f"*{outcome.verdict}*" + (f": {'; '.join(figures)}" if figures else "")
+    if not outcome.note:
         return text
-    return f"{text}: {found.note}" if found.verdict == "simulated only" else f"{text} ({found.note})"
+    return f"{text}: {outcome.note}" if outcome.verdict == "simulated only" else f"{text} ({outcome.note})"
 
 
 def test_the_file_of_rows_says_what_the_document_does() -> None:
@@ -76,8 +76,8 @@ def test_a_row_that_is_simulated_now_is_written_and_read_back() -> None:
     notes = Notes(reasons=(Reason("small", "few flows"),))
     row = row_of(cells_of(entry, notes))
     figures = (Figure("load = 0.25", 0.25, 0.12, 0.5), Figure("load = 0.5", 0.5, 0.25, 1.0))
-    assert row.simulated == Found("in part", figures)
-    assert row.on_switches == Found("no figure", (), "links at 0.5 of their rates")
+    assert row.simulated == Outcome("in part", figures)
+    assert row.on_switches == Outcome("no figure", (), "links at 0.5 of their rates")
     assert (row.text, row.why) == ("Sooner / than ECMP", "few flows")
     assert row.key in read_document(markdown([entry], notes, quick=False)).rows
 

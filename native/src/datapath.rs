@@ -17,7 +17,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::inbox::{self, Came, Inbox, FEW, MOST};
+use crate::inbox::{self, Arrival, Inbox, FEW, MOST};
 use crate::texts::{text_of, Texts};
 
 const OUTER_BYTES: usize = 28;
@@ -48,8 +48,9 @@ impl DatagramReceiver {
         let mut inbox = inbox::open(&self.inbox);
         inbox.fetch(fd, true)?;
         let texts = &mut self.texts;
-        let tuple = |(came, data): (Came, Bytes)| {
-            (PyBytes::new(py, &data), text_of(py, texts, came.address), came.port, came.tos).into_pyobject(py)
+        let tuple = |(arrival, data): (Arrival, Bytes)| {
+            (PyBytes::new(py, &data), text_of(py, texts, arrival.address), arrival.port, arrival.tos)
+                .into_pyobject(py)
         };
         inbox.take().map(tuple).collect()
     }

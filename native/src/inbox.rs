@@ -21,7 +21,7 @@ struct Control([u8; CONTROL_BYTES]);
 
 /// What is known of a datagram beside its bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Came {
+pub struct Arrival {
     pub length: usize,
     pub address: [u8; 4],
     pub port: u16,
@@ -32,7 +32,7 @@ pub struct Inbox {
     width: usize,
     /// A datagram each. Packets are passed on in them, so one that is still held is replaced.
     slots: Vec<Arc<Vec<u8>>>,
-    came: Vec<Came>,
+    arrivals: Vec<Arrival>,
     /// Datagrams to ask for the next time: a lone one is passed on soonest if no more are asked for.
     ask: usize,
 }
@@ -46,12 +46,12 @@ impl Inbox {
     pub fn new(datagram_bytes: usize) -> Inbox {
         let width = (datagram_bytes + 1).next_multiple_of(64);
         let slots = (0..MOST).map(|_| Arc::new(vec![0; width])).collect();
-        Inbox { width, slots, came: Vec::with_capacity(MOST), ask: 1 }
+        Inbox { width, slots, arrivals: Vec::with_capacity(MOST), ask: 1 }
     }
 
     /// Read what waits at a socket, unless there is something already. `busy`: the poll before found datagrams.
     pub fn fetch(&mut self, fd: RawFd, busy: bool) -> io::Result<()> {
-        if !self.came.is_empty() {
+        if !self.arrivals.is_empty() {
             return Ok(());
         }
         match self.ask {
@@ -103,7 +103,7 @@ impl Inbox {
         };
         for index in 0..count {
             let has_tos = messages[index].msg_hdr.msg_controllen > TOS_AT;
-            self.came.push(Came {
+            self.arrivals.push(Arrival {
                 length: (messages[index].msg_len as usize).min(self.width),
                 address: names[index].sin_addr.s_addr.to_ne_bytes(),
                 port: u16::from_be(names[index].sin_port),
@@ -115,12 +115,13 @@ impl Inbox {
 
     /// Takes all datagrams that have arrived. A slice of a datagram keeps its slot from others, so small ones are
     /// copied: nothing takes more than twice its size.
-    pub fn take(&mut self) -> impl Iterator<Item = (Came, Bytes)> + '_ {
+    pub fn take(&mut self) -> impl Iterator<Item = (Arrival, Bytes)> + '_ {
         let width = self.width;
-        self.came.drain(..).zip(&self.slots).map(move |(came, slot)| {
-            let small = 2 * came.length < width;
-            let data = if small { slot[..came.length].into() } else { Bytes::part(slot, 0, came.length) };
-            (came, data)
+        self.arrivals.drain(..).zip(&self.slots).map(move |(arrival, slot)| {
+            let small = 2 * arrival.length < width;
+            let data =
+                if small { slot[..arrival.length].into() } else { Bytes::part(slot, 0, arrival.length) };
+            (arrival, data)
         })
     }
 }

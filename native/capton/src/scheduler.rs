@@ -79,9 +79,9 @@ pub struct Scheduler {
     repair: Repair,
 }
 
-/// A flow as it stands.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct FlowState {
     pub id: u64,
     pub source: usize,
     pub destination: usize,
@@ -213,14 +213,14 @@ impl Scheduler {
     }
 
     /// Returns all flows in order.
-    pub fn standing(&self, now: i128) -> Vec<Standing> {
+    pub fn standing(&self, now: i128) -> Vec<FlowState> {
         let now = now.max(self.now);
         let mut order: Vec<Key> = self.index.values().map(|&slot| self.key_at(slot, now)).collect();
         order.sort_unstable();
         let standing = |&(_, _, slot): &Key| {
             let flow = &self.flows[slot as usize];
             let left = (self.remaining(flow, now) + BYTE - 1) / BYTE;
-            Standing {
+            FlowState {
                 id: flow.id,
                 source: flow.path.source() / 2,
                 destination: flow.path.destination() / 2,

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::agent::core::{held, HostCore};
 use crate::datapath::{deliver, send, DatagramReceiver, Leaving};
-use crate::inbox::{open, Came, Inbox};
+use crate::inbox::{open, Arrival, Inbox};
 use crate::tun::{known, TunReader, Waiting};
 
 const MOST_EVENTS: usize = 32;
@@ -184,8 +184,8 @@ impl Carrier {
         if inbox.fetch(fd, self.busy).is_err() {
             return true; // an error about something that we sent, which is raised once
         }
-        for (came, data) in inbox.take() {
-            let Came { address, port: source_port, tos, .. } = came;
+        for (arrival, data) in inbox.take() {
+            let Arrival { address, port: source_port, tos, .. } = arrival;
             core.receive_datagram(FromUnderlay { data, address, source_port, tos }, now);
         }
         true

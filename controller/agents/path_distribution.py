@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -14,6 +15,8 @@ from protocol.frames import encode
 
 SHARE_S: Final = 0.05
 """Reports of paths within this time are shared at once."""
+REST: Final = 4.0
+"""Sharing takes at most one part in so many and one of the loop's time, however many paths agents name."""
 
 
 class PathDistribution:
@@ -24,6 +27,7 @@ class PathDistribution:
         self._located = located
         self._loads = PathLoads()
         self._sharing: asyncio.TimerHandle | None = None
+        self._took_s = 0.0
 
     def close(self) -> None:
         """Share nothing any more."""
@@ -72,11 +76,16 @@ class PathDistribution:
 
     def _plan(self) -> None:
         if self._sharing is None:
-            self._sharing = asyncio.get_running_loop().call_later(SHARE_S, self._share)
+            wait_s = max(SHARE_S, REST * self._took_s)
+            self._sharing = asyncio.get_running_loop().call_later(wait_s, self._share)
 
     def _share(self) -> None:
         self._sharing = None
-        located = {host: (address, session) for host, address, session in self._located()}
-        leaves = {host: self.places.leaf_of(address) for host, (address, _) in located.items()}
-        for host, load in self._loads.changes(leaves).items():
-            located[host][1].put_newest("path-load", encode(load))
+        began = time.monotonic()
+        try:
+            located = {host: (address, session) for host, address, session in self._located()}
+            leaves = {host: self.places.leaf_of(address) for host, (address, _) in located.items()}
+            for host, load in self._loads.changes(leaves).items():
+                located[host][1].put_newest("path-load", encode(load))
+        finally:
+            self._took_s = time.monotonic() - began

@@ -6,12 +6,14 @@ simulations).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Final, TypeVar
 
 from capstan_native import path_loads_of_others
 
+from controller.rare_log import RareLog
 from protocol.control import PathLoad
 from protocol.underlay import is_stamp_name
 
@@ -20,9 +22,12 @@ MOST_FLOWS: Final = 1 << 31
 """From here on a count is no number of flows."""
 MOST_DELAYS: Final = 65_536
 """Delays, or leaves without any, of one report: sixteen paths to each of the most leaves that there can be."""
+MOST_SHARED: Final = 1 << 20
+"""Delays that all agents of a leaf receive together: each receives those of all others."""
 LEAF_CHARS: Final = 16
 T = TypeVar("T")
 NOTHING: Final = PathLoad({}, {})
+_FAULTS: Final = RareLog(logging.getLogger(__name__), logging.ERROR)
 
 
 class PathLoads:
@@ -57,15 +62,21 @@ class PathLoads:
     def changes(self, leaves: Mapping[str, str]) -> dict[str, PathLoad]:
         """Return what to send by host, for hosts whose neighbours' loads have changed.
 
-        leaves: the leaf of each host that has a channel.
+        leaves: the leaf of each host that has a channel. A leaf whose loads cannot be put together is left out and
+        logged; it keeps no other leaf from receiving its own.
         """
         by_leaf: dict[str, list[str]] = {}
         for host, leaf in leaves.items():
             if host in self._loads and leaf:  # others report nothing, or their neighbours are unknown
                 by_leaf.setdefault(leaf, []).append(host)
         changed = {}
-        for hosts in by_leaf.values():
-            for host, others in zip(hosts, _of_others([self._loads[host] for host in hosts]), strict=True):
+        for leaf, hosts in by_leaf.items():
+            try:
+                shared = _of_others(_bounded([self._loads[host] for host in hosts]))
+            except Exception as error:
+                _FAULTS.say(f"leaf {leaf}: its agents' reports of paths cannot be put together: {error!r}")
+                continue
+            for host, others in zip(hosts, shared, strict=True):
                 if others != self._sent.get(host, NOTHING):
                     changed[host] = self._sent[host] = others
         return changed
@@ -79,6 +90,34 @@ def _delays(said: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, floa
         usable = (item for item in delays.items() if is_stamp_name(item[0]) and 0 < item[1] <= MOST_DELAY_S)
         kept[leaf] = dict(islice(usable, left))
         left -= max(1, len(kept[leaf]))
+    return kept
+
+
+def _bounded(loads: list[PathLoad]) -> list[PathLoad]:
+    """Return reports of a leaf's agents with so many paths in all that a message holds them, and `MOST_SHARED` all.
+
+    Where they name more paths than that, each agent has the same share: one that invents paths pushes out few of
+    another's.
+    """
+    most = min(MOST_DELAYS, MOST_SHARED // len(loads))
+    if sum(len(known) for load in loads for known in load.delays_s.values()) <= most:
+        return loads
+    named: set[tuple[str, str]] = set()
+    for load in loads:
+        named.update((leaf, stamp) for leaf, known in load.delays_s.items() for stamp in known)
+        if len(named) > most:
+            return [PathLoad(load.short_flows, _first(load.delays_s, most // len(loads))) for load in loads]
+    return loads
+
+
+def _first(delays: Mapping[str, Mapping[str, float]], most: int) -> dict[str, dict[str, float]]:
+    """Return the first *most* delays, by leaf."""
+    left, kept = most, dict[str, dict[str, float]]()
+    for leaf, known in delays.items():
+        if left <= 0:
+            break
+        kept[leaf] = dict(islice(known.items(), left))
+        left -= len(kept[leaf])
     return kept
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
+from capstan_native import path_loads_of_others
 from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.agents import path_loads
 from controller.agents.path_loads import NOTHING, PathLoads
 from protocol.control import PathLoad
+from protocol.frames import encode
+from protocol.limits import FRAME_BYTES
 from protocol.policy import Policy
 from tests.unit.agents_channel import RawAgent, served
 
@@ -114,3 +118,53 @@ def test_a_report_has_a_number_of_delays_and_leaves_have_short_names(monkeypatch
     shared.put("h2", NOTHING)
     wanted = {"a": of_leaf, "b": {"1": 0.5, "2": 0.5}}
     assert shared.changes({"h1": "a", "h2": "a"}) == {"h2": PathLoad({}, wanted)}
+
+
+def invented(host: int, paths: int) -> PathLoad:
+    """A report of so many paths that no other host's report has."""
+    whole, rest = divmod(paths, 4095)
+    sizes = [4095] * whole + [rest]
+    return PathLoad(
+        {},
+        {
+            f"{host:08x}{leaf:08x}": {str(s): 0.123456789 for s in range(1, n + 1)}
+            for leaf, n in enumerate(sizes)
+        },
+    )
+
+
+def test_agents_that_invent_paths_neither_fill_a_message_nor_push_out_others() -> None:
+    """Together 10 reports that are each within their bound have 655 360 delays, which no frame holds."""
+    shared, honest = PathLoads(), PathLoad({"5": 1}, {"b": {"6": 0.25}})
+    for host in range(10):
+        shared.put(f"x{host}", invented(host, path_loads.MOST_DELAYS))
+    shared.put("h1", honest)
+    shared.put("h2", NOTHING)
+    shared.put("h3", PathLoad({"7": 1}, {}))
+    shared.put("h4", NOTHING)
+    leaves = dict.fromkeys([f"x{host}" for host in range(10)] + ["h1", "h2"], "a") | {"h3": "c", "h4": "c"}
+    news = shared.changes(leaves)
+    assert sum(len(known) for load in news.values() for known in load.delays_s.values()) <= 1 << 20
+    assert max(len(encode(load)) for load in news.values()) < FRAME_BYTES / 3
+    assert news["h2"].delays_s["b"] == {"6": 0.25}, "an agent that invents paths has a share, no more"
+    assert news["h2"].short_flows == {"5": 1}
+    assert news["h4"] == PathLoad({"7": 1}, {})
+
+
+def test_a_leaf_whose_reports_cannot_be_put_together_keeps_no_other_from_its_own(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def native(plain: list[tuple[dict[int, int], Any]]) -> Any:
+        if any(13 in flows for flows, _ in plain):
+            raise OverflowError("13")
+        return path_loads_of_others(plain)
+
+    monkeypatch.setattr(path_loads, "path_loads_of_others", native)
+    shared = PathLoads()
+    for host, stamp in (("h1", "13"), ("h2", "2"), ("h3", "3"), ("h4", "4")):
+        shared.put(host, PathLoad({stamp: 1}, {}))
+    leaves = {"h1": "a", "h2": "a", "h3": "b", "h4": "b"}
+    assert shared.changes(leaves) == {"h3": PathLoad({"4": 1}, {}), "h4": PathLoad({"3": 1}, {})}
+    assert "leaf a: its agents' reports of paths cannot be put together: OverflowError" in caplog.text
+    shared.put("h1", NOTHING)
+    assert shared.changes(leaves) == {"h1": PathLoad({"2": 1}, {})}

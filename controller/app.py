@@ -64,8 +64,8 @@ class ServedExtension(Extension, Protocol):
         """End."""
 
 
-MakeExtension = Callable[[Engine, ExperimentStore, Callable[[Any], None]], ServedExtension]
-"""Of the database, what is kept there, and what takes events."""
+MakeExtension = Callable[[Engine, ExperimentStore, Callable[[Any], None], str], ServedExtension]
+"""Of the database, what is kept there, what takes events, and the secret of workers on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,11 @@ class _Process:
         store = ExperimentStore(self._database)
         make, days = settings.extension, settings.keep_records_days
         self._extension: Final = (
-            None if make is None else make(self._database, store, self.running.events.add)
+            None
+            if make is None
+            else make(
+                self._database, store, self.running.events.add, read_or_make_token(data / "worker-secret")
+            )
         )
         self._retention: Final = None if days is None else Retention(self._database, days)
         api = ApiSettings(

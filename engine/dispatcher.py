@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import logging
 import threading
 import time
@@ -67,10 +68,16 @@ class _Started:
 
 
 class Engine:
-    """One queue and its workers, from `start` to `stop`. on_event: takes events."""
+    """One queue and its workers, from `start` to `stop`. on_event: takes events.
 
-    def __init__(self, queue: ExperimentQueue, workers: Workers, on_event: Callable[[Any], None]) -> None:
+    secret: what a worker's report has to show, or the address that it names is not believed.
+    """
+
+    def __init__(
+        self, queue: ExperimentQueue, workers: Workers, on_event: Callable[[Any], None], secret: str
+    ) -> None:
         self._queue = queue
+        self._secret = secret.encode()
         self._workers = workers
         self._on_event = on_event
         self._reports = WorkerReports(time.monotonic())
@@ -159,7 +166,13 @@ class Engine:
         """Take a worker's report. Return whether it is to go on. Raises NotFoundError."""
         if not self._queue.going_on(number, report.attempt):
             return False
-        report = replace(report, worker=report.worker[:MOST_WORDS], stage=report.stage[:MOST_WORDS])
+        report = replace(
+            report,
+            worker=report.worker[:MOST_WORDS],
+            stage=report.stage[:MOST_WORDS],
+            api=report.api if self._is_believed(report) else None,
+            secret="",
+        )
         now = time.monotonic()
         self._reports.put(number, report, now)
         submission = self._queue.parent(number) or number
@@ -195,7 +208,7 @@ class Engine:
             report = self._reports.newest(number)
             if report is None or report.attempt != attempt:
                 continue
-            if report.here or (report.api and _is_here(report.api)):
+            if report.here or report.api is not None:
                 return CurrentRun(number, self._queue.parent(number), None if report.here else report.api)
         return None
 
@@ -212,6 +225,14 @@ class Engine:
             "queued": order,
             "paused": self._paused or self._without_worker() or None,
         }
+
+    def _is_believed(self, report: WorkerReportBody) -> bool:
+        """Return whether the address in a report may be asked: of this machine, from a worker that shows the secret.
+
+        Who may only operate the API could name any port of loopback otherwise.
+        """
+        shown = report.secret.encode(errors="surrogatepass")
+        return report.api is not None and _is_here(report.api) and hmac.compare_digest(shown, self._secret)
 
     # The thread
 
@@ -334,7 +355,7 @@ def _kind(simulated: bool) -> Kind:
 
 
 def _is_here(api: str) -> bool:
-    """Return whether *api* is a plain HTTP address of this machine's loopback: no other is asked on a worker's word."""
+    """Return whether *api* is a plain HTTP address of this machine's loopback."""
     try:
         parts = urlsplit(api)
         return parts.scheme == "http" and ip_address(parts.hostname or "").is_loopback and bool(parts.port)

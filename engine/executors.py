@@ -26,6 +26,8 @@ TAIL_BYTES: Final = 2000
 STOP_S: Final = 30.0
 """How long a worker may take to take its lab down."""
 PATIENCE_S: Final = 60.0
+SECRET_VARIABLE: Final = "CAPSTAN_WORKER_SECRET"
+"""Of the environment: what a worker on its controller's machine shows, so that its lab's address is believed."""
 _OWN_GROUP: Final[int] = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 """On Windows, what a session is elsewhere."""
 
@@ -40,7 +42,8 @@ class Order:
 
     patience_s: how long a controller may be away, or its database, before the worker gives up. simulations: it takes
     nothing else, and has no lab; cores: how many runs of a simulation at once. authority: PEM text that the API's
-    certificate is checked by; None: the machine's own authorities.
+    certificate is checked by; None: the machine's own authorities. secret: what makes its lab's address believed, for
+    workers on the controller's machine alone; None: it is not.
     """
 
     name: str
@@ -51,9 +54,10 @@ class Order:
     simulations: bool = False
     cores: int = 1
     authority: str | None = None
+    secret: str | None = None
 
     def arguments(self) -> list[str]:
-        """Return the arguments of `capstan work`, without the token: every user of the machine sees those."""
+        """Return the arguments of `capstan work`, without token and secret: every user of the machine sees those."""
         common = ["--api", self.api, "--name", self.name, "--patience-s", str(self.patience_s)]
         if self.simulations:
             return [*common, "--simulations", "--cores", str(self.cores)]
@@ -72,9 +76,9 @@ def work(
     order: Order, on_start: Callable[[subprocess.Popen[bytes]], None] = lambda process: None
 ) -> WorkerEnd:
     """Run one worker process to its end, and return how it ended, on any machine with Capstan at the same place."""
-    variables = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
-    if order.token is not None:
-        variables[TOKEN_VARIABLE] = order.token
+    own = {TOKEN_VARIABLE: order.token, SECRET_VARIABLE: order.secret}
+    variables = {name: value for name, value in os.environ.items() if name not in own}
+    variables.update((name, value) for name, value in own.items() if value is not None)
     argv = [*launcher(), "work", *order.arguments()]
     with tempfile.TemporaryFile() as log, tempfile.NamedTemporaryFile("w", suffix=".pem") as authority:
         if order.authority is not None:  # as text, for the worker's machine may be another one
@@ -114,6 +118,7 @@ class Workers(Protocol):
 
     kind: str
     address: str | None
+    on_this_machine: bool
 
     def slots(self, kind: Kind) -> int:
         """Return how many of a kind may run at the same time."""
@@ -130,6 +135,7 @@ class LocalWorkers:
 
     kind: str = "local"
     address: str | None = None
+    on_this_machine: bool = True
 
     def __init__(self, labs: int, simulations: int = 0) -> None:
         self._slots: dict[Kind, int] = {"lab": labs, "simulation": simulations}
@@ -200,6 +206,7 @@ class DaskWorkers:
                 "Dask is not installed: .venv/bin/pip install distributed (here and where its workers run)"
             ) from None
         self.address: str | None = address
+        self.on_this_machine: bool = _is_loopback(address)
         try:
             self._client: Any = Client(address, timeout=timeout_s, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:

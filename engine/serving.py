@@ -42,8 +42,10 @@ class ServedEngine:
         workers: Workers,
         labs: int,
         patience_s: float,
+        secret: str,
     ) -> None:
-        self._engine = Engine(ExperimentQueue(database), workers, on_event)
+        self._engine = Engine(ExperimentQueue(database), workers, on_event, secret)
+        self._secret = secret if workers.on_this_machine else None
         self._address = workers.address
         self._labs = labs
         self._patience_s = patience_s
@@ -71,7 +73,9 @@ class ServedEngine:
         """
         own = address_for_workers(api, self._address)
         pem = None if authority is None else authority.read_text(encoding="ascii")
-        self._engine.start(Order("", own, token, self._labs, self._patience_s, authority=pem))
+        self._engine.start(
+            Order("", own, token, self._labs, self._patience_s, authority=pem, secret=self._secret)
+        )
 
     def stop(self) -> None:
         """End our workers."""
@@ -84,7 +88,7 @@ def experiments_extension(
     patience_s: float = PATIENCE_S,
     dask_in_clear: bool = False,
     simulations: int = 0,
-) -> Callable[[Database, ExperimentStore, Callable[[Any], None]], ServedEngine]:
+) -> Callable[[Database, ExperimentStore, Callable[[Any], None], str], ServedEngine]:
     """Return what makes the engine, for a controller's settings. simulations: workers here that simulate.
 
     Raises ExecutorError without Dask's scheduler.
@@ -92,8 +96,8 @@ def experiments_extension(
     workers: Workers = (
         LocalWorkers(labs, simulations) if dask is None else DaskWorkers(dask, in_clear=dask_in_clear)
     )
-    return lambda database, store, on_event: ServedEngine(
-        database, store, on_event, workers, labs, patience_s
+    return lambda database, store, on_event, secret: ServedEngine(
+        database, store, on_event, workers, labs, patience_s, secret
     )
 
 

@@ -97,7 +97,8 @@ class Worker:
     """Runs what it is given until there is nothing more. name: as the controller calls it.
 
     takes: what it takes; cores: how many runs of a simulation at once. labs: where it runs what needs a lab; None: in
-    labs of its own. on_attempt: gets each attempt when it begins and when it is over.
+    labs of its own. on_attempt: gets each attempt when it begins and when it is over. secret: what makes its labs'
+    addresses believed at a controller on this machine; "": they are not.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class Worker:
         cores: int = 1,
         labs: Labs | None = None,
         on_attempt: Callable[[Attempt], None] = lambda attempt: None,
+        secret: str = "",
     ) -> None:
         self._client = client
         self._name = f"{name}@{socket.gethostname()}:{os.getpid()}"
@@ -115,6 +117,7 @@ class Worker:
         self._cores = cores
         self._labs = labs
         self._on_attempt = on_attempt
+        self._secret = secret
 
     def run(self) -> int:
         """Return how many attempts it made. Raise ControllerError if the controller stays away."""
@@ -135,7 +138,7 @@ class Worker:
         number, attempt = int(claim["experiment"]), int(claim["attempt"])
         name = str(claim["spec"]["name"])
         self._on_attempt(Attempt(number, name, "running", ""))
-        beat = Heartbeat(self._client, number, attempt, self._name)
+        beat = Heartbeat(self._client, number, attempt, self._name, self._secret)
         state, error, summary = "finished", "", None
         try:
             with beat:
@@ -190,7 +193,9 @@ class Heartbeat:
     A `Stopped` that Python ignored, as it does in `__del__`, is raised again half a second later.
     """
 
-    def __init__(self, client: WorkerClient, number: int, attempt: int, worker: str) -> None:
+    def __init__(
+        self, client: WorkerClient, number: int, attempt: int, worker: str, secret: str = ""
+    ) -> None:
         self.lab: str | None = None
         self.api: str | None = None
         self.here = False
@@ -200,6 +205,7 @@ class Heartbeat:
         self._number = number
         self._attempt = attempt
         self._worker = worker
+        self._secret = secret
         self._progress = RunProgress("starting")
         self._ended = threading.Event()
         self._armed = False
@@ -262,4 +268,5 @@ class Heartbeat:
             lab=self.lab,
             api=self.api,
             here=self.here,
+            secret=self._secret,
         )

@@ -11,8 +11,8 @@ from experiments.run.progress import RunProgress
 class WorkerReportBody(RunProgress):
     """What a worker says of its run, and who it is.
 
-    lab: id of its lab; api: where its lab's controller listens, once that is up. here: its lab is the fabric of the
-    controller that it reports to.
+    lab: id of its lab; api: where its lab's controller listens, once that is up; secret: that makes that address
+    believed. here: its lab is the fabric of the controller that it reports to.
     """
 
     attempt: int
@@ -20,3 +20,4 @@ class WorkerReportBody(RunProgress):
     lab: str | None = None
     api: str | None = None
     here: bool = False
+    secret: str = ""

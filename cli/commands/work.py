@@ -58,10 +58,12 @@ def work_command(
         need_lab("work")
     from contextlib import nullcontext
 
+    from engine.executors import SECRET_VARIABLE
     from engine.worker import Worker, machine_slot
     from engine.worker_client import Takes, WorkerClient
 
     token = os.environ.pop(TOKEN_VARIABLE, None)
+    secret = os.environ.pop(SECRET_VARIABLE, "")
     if token_file is not None:
         token = read_text(token_file).strip()
     takes: Takes = "simulations" if simulations else "labs" if labs_only else "all"
@@ -71,5 +73,5 @@ def work_command(
         nullcontext() if simulations else machine_slot(labs),
         WorkerClient(api, token, patience_s, authority=authority) as client,
     ):
-        attempts = Worker(client, name, takes, cores or own_cores().workers()).run()
+        attempts = Worker(client, name, takes, cores or own_cores().workers(), secret=secret).run()
     progress.print(f"nothing is left to run; {attempts} begun", markup=False)

@@ -32,6 +32,7 @@ from tests.unit.agents_channel import TOKEN, agent_config, running_channel
 from tests.waiting import eventually
 
 BASE = "/api/v1"
+WORKER_SECRET = "what workers of this machine show"
 
 
 @dataclass
@@ -103,7 +104,7 @@ def api_world(
         finished_flows=FinishedFlowStore(engine, "world"),
     )
     extension = experiments_extension(1, None)(
-        engine, store, running.events.add
+        engine, store, running.events.add, WORKER_SECRET
     )  # not started: nothing is run
     app = make_app(running, store, ApiSettings(token, lab), "0.1.0", extension)
     app.testing = False  # errors become answers, as for everybody

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.unit.cli.test_cli_serve import ask, serving
 
-SECRETS = ("api-token", "api-read-token", "agents-token")
+SECRETS = ("api-token", "api-read-token", "agents-token", "worker-secret")
 
 
 def test_tokens_are_said_once_and_never_again(tmp_path: Path) -> None:
@@ -20,7 +20,8 @@ def test_tokens_are_said_once_and_never_again(tmp_path: Path) -> None:
     tokens = {name: (data / name).read_text().strip() for name in SECRETS}
     for name in SECRETS[:2]:
         assert sum(tokens[name] in line for line in told) == 1, "once, for the person who started it first"
-    assert not any(tokens["agents-token"] in line for line in told)
+    for name in SECRETS[2:]:
+        assert not any(tokens[name] in line for line in told)
     (tmp_path / "errors").write_text("")
     wrong = secrets.token_hex(16)
     with serving(data, *options) as (process, first):

@@ -25,7 +25,7 @@ def engine(tmp_path: Path) -> Engine:
     """An engine without workers of its own, as a lab's controller has."""
     database = open_database(f"sqlite:///{tmp_path / 'capstan.db'}")
     ExperimentStore(database)
-    return Engine(ExperimentQueue(database), LocalWorkers(0, 0), lambda event: None)
+    return Engine(ExperimentQueue(database), LocalWorkers(0, 0), lambda event: None, "secret")
 
 
 def test_a_worker_that_asks_for_labs_counts_before_it_has_anything(engine: Engine) -> None:

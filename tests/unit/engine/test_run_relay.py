@@ -18,7 +18,7 @@ from controller.live.stream import stream_head
 from engine import routes_runs, run_stream
 from engine.routes_runs import PASSED_ON
 from engine.run_stream import RunStreams, StreamsError
-from tests.unit.api_world import World, api_world
+from tests.unit.api_world import WORKER_SECRET, World, api_world
 
 BELOW = "/runs/current"
 
@@ -49,11 +49,17 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield made
 
 
-def running(world: World, api: str | None, **body: Any) -> Any:
+def running(world: World, api: str | None, secret: str = WORKER_SECRET, **body: Any) -> Any:
     """Have a worker at an experiment, whose lab's controller listens at *api*."""
     world.ask("POST", "/experiments", 201, json={"preset": "small"} | body)
     claimed = world.ask("POST", "/engine/claims", json={"worker": "w@here:1"})["claim"]
-    report = {"attempt": claimed["attempt"], "worker": "w@here:1", "stage": "caps", "api": api}
+    report = {
+        "attempt": claimed["attempt"],
+        "worker": "w@here:1",
+        "stage": "caps",
+        "api": api,
+        "secret": secret,
+    }
     world.ask("PUT", f"/experiments/{claimed['experiment']}/progress", json=report)
     return claimed
 
@@ -145,6 +151,33 @@ def test_no_other_machine_is_asked_on_a_workers_word(world: World, api: str | No
     running(world, api)
     assert world.get(BELOW)["experiment"] is None
     world.get(f"{BELOW}/health", 404)
+
+
+@pytest.mark.parametrize("secret", ["", "x", "\ud800", WORKER_SECRET[:-1]])
+def test_a_port_that_no_worker_of_this_machine_named_is_not_asked(world: World, secret: str) -> None:
+    """Who may operate the API may claim and report as a worker does, and so name any port of loopback."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as another:
+        api = f"http://127.0.0.1:{another.getsockname()[1]}"
+        if secret == "\ud800":
+            world.ask("POST", "/experiments", 201, json={"preset": "small"})
+            claimed = world.ask("POST", "/engine/claims", json={"worker": "w@here:1"})["claim"]
+            report = {"attempt": claimed["attempt"], "worker": "w@here:1", "stage": "x", "api": api}
+            path = f"/experiments/{claimed['experiment']}/progress"
+            world.ask("PUT", path, 422, json=report | {"secret": secret})
+        else:
+            running(world, api, secret)
+        assert world.get(BELOW)["experiment"] is None
+        world.get(f"{BELOW}/fabric", 404)
+        world.ask("GET", f"{BELOW}/events", 404, headers={"Accept": "text/event-stream"})
+        another.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            another.accept()
+
+
+def test_the_secret_of_workers_is_in_no_answer(world: World) -> None:
+    claimed = running(world, "http://127.0.0.1:9")
+    for path in ("/engine", BELOW, f"/experiments/{claimed['experiment']}/progress", "/events"):
+        assert WORKER_SECRET not in str(world.get(path))
 
 
 def test_the_answers_are_described_as_those_of_a_controller(world: World) -> None:

@@ -1117,8 +1117,8 @@ export interface components {
         /**
          * @description What a worker says of its run, and who it is.
          *
-         *     lab: id of its lab; api: where its lab's controller listens, once that is up. here: its lab is the fabric of the
-         *     controller that it reports to.
+         *     lab: id of its lab; api: where its lab's controller listens, once that is up; secret: that makes that address
+         *     believed. here: its lab is the fabric of the controller that it reports to.
          */
         WorkerReportRequest: {
             stage: string;
@@ -1144,6 +1144,8 @@ export interface components {
             api: string | null;
             /** @default false */
             here: boolean;
+            /** @default  */
+            secret: string;
         };
         ResultsView: {
             /**

@@ -132,6 +132,13 @@ OPTIONS: Final = (
         help="Samples a second of what links carry, while a client watches.",
     ),
     click.option(
+        "--keep-results-gib",
+        default=32.0,
+        show_default=True,
+        type=click.FloatRange(0, min_open=True),
+        help="Refuse more results of experiments while the database has more than so many GiB.",
+    ),
+    click.option(
         "--keep-records-days",
         type=click.FloatRange(0, min_open=True),
         help="Delete flow records of experiments that ended earlier (default: never); their results stay.",
@@ -180,6 +187,7 @@ def run_controller(
     lab: bool,
     opens_on_tour: bool,
     link_samples_per_s: float,
+    keep_results_gib: float,
     keep_records_days: float | None,
     log_level: str,
 ) -> None:
@@ -225,6 +233,7 @@ def run_controller(
         opens_on_tour=opens_on_tour,
         links_every_s=1 / link_samples_per_s,
         extension=extension(),
+        keep_results_bytes=round(keep_results_gib * (1 << 30)),
         keep_records_days=keep_records_days,
     )
     serve_to_end(settings)

@@ -40,6 +40,7 @@ from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.finished_flows import FinishedFlowStore
 from controller.store.retention import Retention
+from controller.store.room import MOST_BYTES
 from loops.ending import Ending
 from protocol.version import VERSION
 
@@ -104,6 +105,8 @@ class Settings:
     extension: MakeExtension | None = None
     fabric: bool = True
     """False: no switches and no agents, so nothing that they need; the API is on loopback."""
+    keep_results_bytes: int = MOST_BYTES
+    """Of the database: beyond, results are refused."""
     keep_records_days: float | None = None
     """Flow records of experiments that ended before are deleted; None: they are kept for ever."""
 
@@ -174,7 +177,7 @@ class _Process:
             links_every_s=settings.links_every_s,
             finished_flows=FinishedFlowStore(self._database, hashlib.sha256(key).hexdigest()[:16]),
         )
-        store = ExperimentStore(self._database)
+        store = ExperimentStore(self._database, settings.keep_results_bytes)
         make, days = settings.extension, settings.keep_records_days
         self._extension: Final = (
             None

@@ -67,6 +67,7 @@ class EngineRoutes:
             SubmissionBody,
             body_text=YAML,
             status=201,
+            keeps_above_bytes=0,
             problems=(409, 429),
         ),
     )

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from controller.api.answers_experiments import ExperimentObject
 from controller.api.bodies import body
-from controller.api.describing import RESULTS_BYTES, Description
+from controller.api.describing import END_BYTES, RESULTS_BYTES, Description
 from controller.api.problems import ProblemError
 from controller.api.routing import post, put
 from controller.store.experiments import ExperimentStore
@@ -110,6 +110,7 @@ class WorkerRoutes:
             ExperimentObject,
             AttemptEndBody,
             most_body_bytes=RESULTS_BYTES,
+            keeps_above_bytes=END_BYTES,
             problems=(404, 409),
         ),
     )

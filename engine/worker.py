@@ -29,6 +29,8 @@ BEAT_S: Final = 0.5
 SLOTS: Final = Path("/run/capstan-labs")
 """A directory of root's own: a user who can open a slot's file can hold it."""
 SLOT_WAIT_S: Final = 0.5
+NO_ROOM: Final = 507
+"""Status where the controller keeps no more results."""
 STOP: Final = signal.Signals(getattr(signal, "SIGUSR1", 0) or getattr(signal, "SIGBREAK"))  # noqa: B009 Windows' own
 """What the thread that receives a cancellation sends to the one that runs the experiment."""
 
@@ -156,7 +158,13 @@ class Worker:
             raise
         if state != "finished":
             self._take_down()  # who knows what state it is in
-        self._client.end(number, attempt, state, summary, error)
+        try:
+            self._client.end(number, attempt, state, summary, error)
+        except ControllerError as problem:
+            if problem.status != NO_ROOM:
+                raise
+            state, error = "failed", str(problem)
+            self._client.end(number, attempt, state, error=error)
         self._on_attempt(Attempt(number, name, state, error))
 
     def _experiment(self, claim: Mapping[str, Any], beat: Heartbeat) -> dict[str, Any]:

@@ -124,14 +124,14 @@ class Rate:
         self._requests = TokenBucket(burst, now)
         self._lock = threading.Lock()
 
-    def take(self, now: float) -> None:
-        """Raise ProblemError (429) if it is too soon."""
+    def take(self, now: float, count: float = 1) -> None:
+        """Count so many, at most *burst*. Raise ProblemError (429) if it is too soon for them."""
         with self._lock:
             left = self._requests.level(self._per_s, now)
-            if left < 1:
-                wait_s = (1 - left) / self._per_s
+            if left < count:
+                wait_s = (count - left) / self._per_s
                 raise ProblemError(429, f"too many {self._what}: try again in {wait_s:.1f} s")
-            self._requests.spend(1)
+            self._requests.spend(count)
 
 
 def _same(given: str, known: str) -> bool:

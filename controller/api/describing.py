@@ -19,6 +19,8 @@ SCHEMA: Final = "schema"
 UNIT: Final = "unit"
 RESULTS_BYTES: Final = 64 << 20
 """Of a body that carries what a run has measured: a flow's record has 0.8 kB, and a run tens of thousands of them."""
+END_BYTES: Final = 64 << 10
+"""Of a body that ends an experiment without results: it is taken although the database is full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class Description:
     """Media types of bodies that are text, beside ``body``."""
     most_body_bytes: int | None = None
     """Where bodies may be longer than elsewhere: why is said there."""
+    keeps_above_bytes: int | None = None
+    """Where more is kept by it: a request with a longer body is refused (507) while the database is full."""
     query: tuple[Query | Text, ...] = ()
     status: int = 200
     problems: tuple[int, ...] = ()

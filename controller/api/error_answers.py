@@ -15,6 +15,7 @@ from controller.api.problems import MEDIA, ProblemError, problem_document
 from controller.process.control_thread import ControlThreadDiedError
 from controller.store.database import database_words
 from controller.store.experiments import NotFoundError, StateError
+from controller.store.room import FullError
 
 STATUSES: Final[dict[type[Exception], int]] = {
     NotFoundError: 404,
@@ -22,6 +23,7 @@ STATUSES: Final[dict[type[Exception], int]] = {
     ChannelError: 503,
     ControlThreadDiedError: 503,
     TimeoutError: 503,
+    FullError: 507,
 }
 """Of exceptions whose text is the answer's."""
 SUBMISSIONS: Final = "/api/v1/experiments"

@@ -287,6 +287,10 @@ def _operation(
     problems = {*_OF_ALL, *description.problems}
     if description.query:
         problems.add(422)
+    if description.most_body_bytes is not None:
+        problems.add(429)
+    if description.keeps_above_bytes is not None:
+        problems.add(507)
     if description.body is not None:
         problems |= {*_OF_BODIES}
         operation["requestBody"] = {

@@ -26,7 +26,7 @@ from controller.api.bodies import (
     text,
 )
 from controller.api.comparing import compare
-from controller.api.describing import RESULTS_BYTES, Description, Query, Text
+from controller.api.describing import END_BYTES, RESULTS_BYTES, Description, Query, Text
 from controller.api.problems import ProblemError
 from controller.api.routing import get, patch, post
 from controller.lifecycle import RunningController
@@ -67,6 +67,7 @@ class ExperimentRoutes:
             answers_experiments.ExperimentObject,
             ExperimentBody,
             status=201,
+            keeps_above_bytes=0,
             problems=(429,),
         ),
     )
@@ -133,6 +134,7 @@ class ExperimentRoutes:
             answers_experiments.ExperimentObject,
             EndBody,
             most_body_bytes=RESULTS_BYTES,
+            keeps_above_bytes=END_BYTES,
             problems=(404, 409),
         ),
     )
@@ -149,6 +151,7 @@ class ExperimentRoutes:
             answers_experiments.AddedRun,
             RunBody,
             most_body_bytes=RESULTS_BYTES,
+            keeps_above_bytes=0,
             status=201,
             problems=(404, 409),
         ),

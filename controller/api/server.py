@@ -14,7 +14,7 @@ from werkzeug.routing import BaseConverter
 
 from controller.api.access import Access, Rate
 from controller.api.body_limits import NUMBER, most_body_bytes
-from controller.api.describing import LARGEST, description_of
+from controller.api.describing import LARGEST, RESULTS_BYTES, description_of
 from controller.api.error_answers import answer_errors
 from controller.api.front.limits import Limits
 from controller.api.page import BUILT, page_routes
@@ -33,6 +33,11 @@ from controller.store.experiments import ExperimentStore
 MAX_BODY_BYTES: Final = Limits().body_bytes
 """Of a request whose route does not say otherwise (`Description.most_body_bytes`)."""
 SUBMIT_BURST: Final = 500
+RESULTS_PER_S: Final = 16 << 20
+"""Bytes of results a second, of all clients in the long run: reading and keeping them takes the controller's time."""
+RESULTS_BURST: Final = 1 << 30
+RESULTS_LEAST: Final = 64 << 10
+"""What a request counts at least: a run without flows costs a transaction, too."""
 BASE: Final = "/api/v1"
 
 
@@ -113,6 +118,7 @@ def make_app(
     answer_errors(app)
     _tag_answers(app)
     _check_requests(app, access)
+    _check_results(app, store)
     return app
 
 
@@ -130,6 +136,22 @@ def _tag_answers(app: Flask) -> None:
             response.add_etag()
             response.make_conditional(request)
         return response
+
+
+def _check_results(app: Flask, store: ExperimentStore) -> None:
+    """Refuse results that come too fast, and what is to be kept where there is no room."""
+    rate = Rate(RESULTS_PER_S, RESULTS_BURST, time.monotonic(), "results come")
+
+    @app.before_request
+    def check_results() -> None:
+        if request.endpoint not in app.view_functions or not request.path.startswith("/api/"):
+            return
+        description = description_of(app.view_functions[request.endpoint])
+        size = request.content_length or 0
+        if description.most_body_bytes is not None:
+            rate.take(time.monotonic(), min(max(size, RESULTS_LEAST), RESULTS_BYTES))
+        if description.keeps_above_bytes is not None and size > description.keeps_above_bytes:
+            store.check_room()
 
 
 def _check_requests(app: Flask, access: Access) -> None:

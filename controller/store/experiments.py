@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session, defer
 from capstan_client.errors import CapstanError
 from controller.store.flow_records import BATCH, insert_flows, page_of_flows
 from controller.store.models import Base, Compared, Experiment, FlowRecord, Job, ModeEvent, Recording, Run
+from controller.store.room import MOST_BYTES, check_room
 
 MOST_LISTED_BYTES: Final = 8 << 20
 """Of specs, versions and machines on one page of a list, which may have 1 MiB each."""
@@ -46,8 +47,14 @@ class StateError(CapstanError, RuntimeError):
 class ExperimentStore:
     """All of it, over one engine; safe to call from any thread."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, most_bytes: int = MOST_BYTES) -> None:
+        """Keep in a database that may have *most_bytes*, by `check_room`."""
         self._engine = engine
+        self._most_bytes = most_bytes
+
+    def check_room(self) -> None:
+        """Raise FullError if no more results are to be kept."""
+        check_room(self._engine, self._most_bytes)
 
     def create(
         self,

@@ -260,6 +260,7 @@ impl Core {
         } else if let Err(error) = self.receiver.source(&mut self.sender, peer, &incoming, body, now) {
             self.counts.refused("dropped_", error.reason);
         }
+        self.receiver.keep_all_within_budget(&mut self.peers);
     }
 
     /// Runs what is due: to be called when `timer` has come, harmless at any other time.

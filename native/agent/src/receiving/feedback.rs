@@ -101,6 +101,18 @@ impl<R> EarlyRepairs<R> {
         self.flows.is_empty()
     }
 
+    /// Returns the repairs that wait.
+    pub fn iter(&self) -> impl Iterator<Item = &R> {
+        self.flows.iter().flat_map(|(_, repairs)| repairs)
+    }
+
+    /// Drops the repairs of the flow that waits longest, and returns how many they were.
+    pub fn drop_oldest(&mut self) -> usize {
+        let gone = self.flows.pop_front().map_or(0, |(_, repairs)| repairs.len());
+        self.count -= gone;
+        gone
+    }
+
     /// Keeps a repair until its flow is known. Returns how many had to go: those of the flow that waits longest.
     pub fn keep(&mut self, flow: u32, repair: R) -> usize {
         match self.flows.iter_mut().find(|(known, _)| *known == flow) {
@@ -111,9 +123,7 @@ impl<R> EarlyRepairs<R> {
         if self.count <= MAX_EARLY_REPAIRS {
             return 0;
         }
-        let gone = self.flows.pop_front().map_or(0, |(_, repairs)| repairs.len());
-        self.count -= gone;
-        gone
+        self.drop_oldest()
     }
 
     /// Returns the repairs that waited for a flow, in the order in which they came.

@@ -13,7 +13,7 @@ use crate::packet::{Packet, Packets};
 use crate::peers::{Peer, PeerId, Peers};
 use crate::receiving::{
     Arrival, DecoderLimits, EarlyRepair, Hold, Incoming, Rebuilt, ReceiveFlow, ReceivePolicy, Release,
-    Repair, Shed, UnitDecoder,
+    Repair, Total, UnitDecoder,
 };
 use crate::sending::Sender;
 use crate::serial::serial_difference;
@@ -31,8 +31,10 @@ pub struct Receiver<P> {
     pub own: HashSet<Address>,
     /// What this half counts.
     pub counts: Counts,
+    /// What all peers may make this host keep together.
+    pub total: Total,
     pub(super) policy: ReceivePolicy,
-    holding: BTreeMap<u64, (PeerId, FlowId)>,
+    pub(super) holding: BTreeMap<u64, (PeerId, FlowId)>,
     held: u64,
     pub(super) next_feedback: Option<Seconds>,
     /// Peers that may be owed feedback, or whose datagrams were noticed missing: of a fabric's hosts these are few.
@@ -46,6 +48,7 @@ impl<P: Packet> Receiver<P> {
             deliver: Vec::new(),
             own: HashSet::new(),
             counts: Counts::default(),
+            total: Total::default(),
             policy,
             holding: BTreeMap::new(),
             held: 0,
@@ -114,6 +117,7 @@ impl<P: Packet> Receiver<P> {
             Decapsulated::With(ecn) => packet.with_ecn(ecn),
             Decapsulated::Dropped => {
                 self.counts.add(Count::DroppedEcn, 1);
+                self.keep_within_budget(peer, id);
                 return Ok(());
             }
         };
@@ -147,7 +151,9 @@ impl<P: Packet> Receiver<P> {
         self.settle(peer, datagram, now);
         self.keep_within_budget(peer, id);
         if !peer.early.is_empty() {
-            for EarlyRepair { datagram, repair } in peer.early.take(name) {
+            let early = peer.early.take(name);
+            self.keep_early_within_budget(peer);
+            for EarlyRepair { datagram, repair } in early {
                 self.repair(peer, datagram, repair, now);
             }
         }
@@ -165,6 +171,7 @@ impl<P: Packet> Receiver<P> {
         let Some(id) = peer.flows.see(&datagram.head.flow) else {
             let gone = peer.early.keep(datagram.head.flow, EarlyRepair { datagram, repair });
             self.counts.add(Count::RepairsWithoutFlow, gone as u64);
+            self.keep_early_within_budget(peer);
             return;
         };
         self.counts.add(Count::RepairsReceived, 1);
@@ -263,28 +270,6 @@ impl<P: Packet> Receiver<P> {
             self.displaced(gone);
         }
         Ok(id)
-    }
-
-    /// Delivers what a flow that was evicted holds back.
-    fn displaced(&mut self, mut gone: ReceiveFlow<P>) {
-        if let Some(place) = gone.holding {
-            self.holding.remove(&place);
-            gone.release.drain(&mut self.deliver);
-        }
-    }
-
-    /// Charges a peer for what a flow keeps now, and discards what is beyond its budget.
-    fn keep_within_budget(&mut self, peer: &mut Peer<P>, id: FlowId) {
-        peer.budget.charge(&mut peer.flows[id]);
-        while let Some(shed) = peer.budget.shed(&mut peer.flows) {
-            match shed {
-                Shed::Decoder => self.counts.add(Count::DecodersOverBudget, 1),
-                Shed::Flow(flow) => {
-                    self.counts.add(Count::FlowsOverBudget, 1);
-                    self.displaced(*flow);
-                }
-            }
-        }
     }
 
     /// Delivers a packet without position at once, but a FIN not before the data that it ends.

@@ -164,6 +164,7 @@ impl Host {
                 self.receiver.repair(peer, incoming, repair, now);
             }
         }
+        self.receiver.keep_all_within_budget(&mut self.peers);
         self.depart(out);
         self.pass_delivered(now, delivered);
     }

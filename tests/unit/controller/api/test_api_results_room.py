@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,3 +111,17 @@ def test_a_worker_whose_results_find_no_room_says_so_and_goes_on(monkeypatch: py
     assert [state for state, _, _ in client.ends] == ["finished", "failed"]
     assert "full" in client.ends[-1][2]
     assert [attempt.state for attempt in attempts] == ["running", "failed"]
+
+
+@pytest.mark.parametrize("value", [b"[],", b"1,"])
+def test_a_body_has_a_number_of_values_whatever_is_in_them(world: World, value: bytes) -> None:
+    """64 MiB of empty lists were 1.4 GiB once they were read."""
+    number = begin(world)
+    values = value * 4_100_000
+    body = b'{"measures": [' + values + b"0" + b"]" * (1 + values.count(b"[") - values.count(b"]")) + b"}"
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    path = f"/experiments/{number}/runs"
+    said = world.ask("POST", path, 413, data=body, content_type="application/json")["detail"]
+    assert "a body may have 4,000,000 values, not " in said
+    grown_mib = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert grown_mib < 150, "the body itself, and some copies of it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -26,7 +27,10 @@ from controller.plane.takeover import (
     leaves_are_in_place,
     reaches,
 )
+from controller.rare_log import RareLog
 from controller.schemes.scheme import Mode, Scheme
+
+_RARELY: Final = RareLog(logging.getLogger("capstan.plan"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class Plan:
         self._wiring = Wiring(frozenset(), frozenset(), frozenset(), frozenset())
         self._hosts_version = hosts.version
         self._ports: dict[int, tuple[int, ...]] = {}
+        self._without_ports: frozenset[int] = frozenset()
         self._planned: dict[int, WantedSwitch] = {}
         self._due_at: float | None = None
         self._failed = False
@@ -150,7 +155,14 @@ class Plan:
 
     def _want(self, wiring: Wiring) -> None:
         """Give a new view to all switches, or, where wiring and hosts are as before, to those with other ports."""
-        ports = self._discovery.ports_of_all() | dict.fromkeys(self._isolated.without_ports(), ())
+        without_ports = self._isolated.without_ports()
+        for dpid in without_ports - self._without_ports:
+            _RARELY.say(
+                f"switch {dpid:#x} has {self._discovery.count_ports(dpid)} ports, no link and no host: none of its "
+                "ports gets an entry or a meter of its own until it shows a link (LLDP) or a host (ARP)"
+            )
+        self._without_ports = without_ports
+        ports = self._discovery.ports_of_all() | dict.fromkeys(without_ports, ())
         as_before = wiring == self._wiring and self.knows_hosts
         changed = {
             dpid: switch.wanted

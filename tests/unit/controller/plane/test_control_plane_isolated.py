@@ -130,6 +130,28 @@ def test_many_ports_of_an_isolated_switch_get_no_meters_of_their_own() -> None:
     assert meters[1] < isolated.MANY_PORTS
 
 
+def test_a_switch_that_gets_one_port_too_many_is_said_once_and_has_them_with_its_first_host(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A raw switch that adds more than 64 ports gets one update, which takes what it had of them, and no other."""
+    sim = running(leaf_spine(2, 3, 1))
+    join(sim, FIRST, isolated.MANY_PORTS)
+    line = (
+        f"switch {FIRST:#x} has {isolated.MANY_PORTS + 1} ports, no link and no host: none of its ports gets"
+    )
+    for number in range(5):
+        sim.now += 1.0
+        sim.plane.tick(sim.now)
+        assert caplog.text.count(line) == min(number, 1)
+        if number < 2:
+            sim.plane.port_changed(FIRST, port(isolated.MANY_PORTS + 1), sim.now)
+    assert len(sim.plane.wanted_state(FIRST).meters) < isolated.MANY_PORTS
+    say(sim, FIRST, 1)
+    sim.now += 1.0
+    sim.plane.tick(sim.now)
+    assert len(sim.plane.wanted_state(FIRST).meters) > isolated.MANY_PORTS
+
+
 def arp_of(number: int) -> bytes:
     mac, ipv4 = f"02:00:00:09:{number >> 8:02x}:{number & 255:02x}", f"10.9.{number >> 8}.{number & 255}"
     return Arp(BROADCAST_MAC, mac, REQUEST, mac, ipv4, NO_MAC, ipv4).encode()

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final
+from typing import Final, Protocol
 
 from benchmarks.openflow_peer import OpenFlowPeer, packet_in
 from controller.openflow.cookies import Rule
@@ -63,7 +63,7 @@ class Overload:
             again = [self._flood, *[self._upload] * UPLOADS, *[self._pipeline] * PIPELINES]
             again += [self._reader if number % 2 else self._silent for number in range(READERS)]
             for work in again:
-                tasks.create_task(_repeated(work))
+                tasks.create_task(repeated(work))
             step = asyncio.Semaphore(_STEPS)
             switches = [asyncio.Event() for _ in range(DPIDS)]
             for number, tried in enumerate(switches):
@@ -181,14 +181,24 @@ class _NotReading(asyncio.Protocol):
             self._ended.set_result(None)
 
 
-async def _repeated(work: Callable[[], Awaitable[None]]) -> None:
+async def repeated(work: Callable[[], Awaitable[None]]) -> None:
+    """Do *work* again and again, a moment after it ended or its connection broke."""
     while True:
         with suppress(OSError):
             await work()
         await asyncio.sleep(_AGAIN_S)
 
 
-async def _until_stdin_ends(load: Overload) -> None:
+class Load(Protocol):
+    """Something that loads a controller."""
+
+    counts: Counter[str]
+
+    async def run(self, loading: Callable[[], None]) -> None:
+        """Load until cancelled; call *loading* once all of it is under way."""
+
+
+async def _until_stdin_ends(load: Load) -> None:
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     loop.add_reader(sys.stdin, ended.set)
@@ -200,16 +210,15 @@ async def _until_stdin_ends(load: Overload) -> None:
         await task
 
 
-def main(openflow_port: int, api_port: int) -> None:
-    """Load both ports until standard input ends."""
+def run_load(load: Load) -> None:
+    """Load until standard input ends; print as JSON what there was, and the seconds that it took."""
     os.nice(19)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    load = Overload(openflow_port, api_port)
     began = time.monotonic()
     asyncio.run(_until_stdin_ends(load))
     print(json.dumps({**load.counts, "seconds": time.monotonic() - began}), flush=True)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    run_load(Overload(int(sys.argv[1]), int(sys.argv[2])))

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import random
 import socket
 import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from werkzeug.serving import WSGIRequestHandler, make_server
 
+from benchmarks import overload_agents, overload_bodies
 from benchmarks.openflow_peer import Committed, FrameOut, OpenFlowPeer, packet_in
-from benchmarks.overload import Block, Measured, figures
+from benchmarks.overload_agents import AgentsOverload
+from benchmarks.overload_bodies import BodiesOverload
+from benchmarks.overload_figures import Block, Measured, figures
 from benchmarks.overload_floor import answer, ask
 from controller.openflow.cookies import Rule
 from controller.openflow.session import OpenFlowSession
 from controller.openflow.session_events import MeterCount, PacketIn, Ready, SessionEvent, UpdateDone
 from controller.openflow.tables import SHORT_METER, Table
 from controller.openflow.wanted import Difference, FlowRule, Match, Meter, Output
+from tests.unit.agents_channel import TOKEN, served
+from tests.unit.api_world import api_world
+
+
+class Quiet(WSGIRequestHandler):
+    def log_request(self, *_: Any) -> None:
+        pass
 
 
 def exchange(session: OpenFlowSession, peer: OpenFlowPeer) -> tuple[list[SessionEvent], list[object]]:
@@ -112,3 +128,70 @@ def test_the_floor_asks_and_is_answered_after_its_work() -> None:
         answering.join()
     assert len(took_ms) == 2
     assert min(took_ms) >= 0.02 * 1e3 / 4, "its thread computes beside others of this process"
+
+
+def test_blocks_of_agents_and_bodies_are_judged_as_the_flood_is() -> None:
+    alone = Block([1.0, 2.0], [20.0, 21.0], [5.0], [1.0, 1.0], 100 << 20)
+    agents = Block([2.0, 5.0], [21.0, 22.0], [150.0], [1.0, 1.0], 200 << 20)
+    bodies = Block([1.0, 2.0], [21.0, 22.0], [50.0], [1.0, 1.0], 2000 << 20)
+    clients = {
+        "agents": {"seconds": 10.0, "messages": 500, "sent_bytes": 20 << 20},
+        "bodies": {"seconds": 5.0, "answers_201": 10, "sent_bytes": 20 << 20},
+    }
+    measured = Measured(alone, alone, alone, links_after=8, agents=agents, bodies=bodies, clients=clients)
+    result = figures(measured)
+    assert (result["on_p99_agents_to_alone"].met(2), result["on_p99_bodies_to_alone"].met(2)) == (False, True)
+    assert (result["health_p99_agents"].met(2), result["health_p99_bodies"].met(2)) == (False, True)
+    assert (result["memory_agents"].met(2), result["memory_bodies"].met(2)) == (True, False)
+    assert (result["agents_messages"].value, result["agents_sent"].value) == (50.0, 2.0)
+    assert (result["bodies_answers_201"].value, result["bodies_sent"].value) == (2.0, 4.0)
+    names = {name.replace("_loaded", "_X") for name in result if "_loaded" in name}
+    assert {name.replace("_agents", "_X") for name in result if "_agents" in name} == names
+
+
+async def _for_a_moment(load: AgentsOverload | BodiesOverload, done: Callable[[], bool]) -> None:
+    began = asyncio.Event()
+    task = asyncio.create_task(load.run(began.set))
+    async with asyncio.timeout(60):
+        await began.wait()
+        while not done():
+            await asyncio.sleep(0.02)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+def test_agents_of_the_flood_are_taken_for_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overload_agents, "AGENTS", 3)
+    monkeypatch.setattr(overload_agents, "UNPROVED", 6)
+    with served(tmp_path) as at:
+        load = AgentsOverload(str(at.socket_path), TOKEN)
+
+        def done() -> bool:
+            agents = [agent for agent in at.server.agents() if agent.counters]
+            return len(agents) == 3 and load.counts["refusals"] > 1 and len(at.finished) > 3
+
+        asyncio.run(_for_a_moment(load, done))
+        counters = at.server.counters()
+        assert counters["wrong-proofs"] > 1
+        assert counters.get("bad-frames", 0) == 0
+    assert load.counts["welcomes"] == 3
+    assert min(load.counts[name] for name in ("silent", "halves", "messages")) > 1
+
+
+def test_bodies_of_the_flood_are_runs_or_as_long_as_one_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overload_bodies, "FLOWS", 20)
+    with api_world(tmp_path) as world:
+        server = make_server("127.0.0.1", 0, world.app, request_handler=Quiet, threaded=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            load = BodiesOverload(server.server_port)
+            assert len(load._no_run) == 64 << 20
+            counts = load.counts
+            asyncio.run(_for_a_moment(load, lambda: counts["answers_201"] > 2 and counts["answers_422"] > 0))
+        finally:
+            server.shutdown()
+            server.server_close()
+    assert set(counts) <= {"answers_201", "answers_422", "sent_bytes"}

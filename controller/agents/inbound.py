@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from controller.token_bucket import TokenBucket
@@ -16,6 +17,9 @@ BURST_BYTES: Final = 32 * MIB
 """A report of all that two full tables of flows have."""
 HALF_FRAMES_BYTES: Final = 256 * MIB
 """Of frames that are not whole, of all agents together."""
+SHARE: Final = 0.5
+"""Of the loop's time that handling agents' messages takes in the long run: others that ask the loop have the rest."""
+BURST_S: Final = 0.5
 
 
 class HalfFrames:
@@ -44,6 +48,30 @@ class HalfFrames:
             size = self._held.pop(most)
             self._total -= size
             most(f"half a frame of {size} B, while those of all agents are more than {self._most_bytes} B")
+
+
+class HandlingTime:
+    """Time that goes into what agents send, waits for the interpreter included: all have a share of the loop's."""
+
+    def __init__(self, now: float) -> None:
+        self._seconds = TokenBucket(BURST_S, now)
+        self._waiting = 0
+
+    @contextmanager
+    def pause(self, took_s: float, now: float) -> Iterator[float]:
+        """Give for how many seconds an agent is not to be read, for whose messages so many have been spent.
+
+        Where all have taken too much, each waits in proportion to what it took itself: who sends little is read soon.
+        """
+        self._seconds.spend(took_s)
+        if self._seconds.level(SHARE, now) >= 0:
+            yield 0.0
+            return
+        self._waiting += 1
+        try:
+            yield took_s * self._waiting / SHARE
+        finally:
+            self._waiting -= 1
 
 
 class Inbound:

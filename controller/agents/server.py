@@ -17,7 +17,7 @@ from controller.agents import asking
 from controller.agents.asking import AgentInfo, FlowReports, Unconfirmed
 from controller.agents.channel_loop import channel_loop
 from controller.agents.directory_distribution import DirectoryDistribution
-from controller.agents.inbound import HalfFrames
+from controller.agents.inbound import HalfFrames, HandlingTime
 from controller.agents.listeners import Listeners
 from controller.agents.members_file import read_members
 from controller.agents.membership import Member, Membership, MembershipError
@@ -79,6 +79,7 @@ class AgentServer:
         self._paths = PathDistribution(self._located)
         self._unknown = UnknownPeers()
         self._halves = HalfFrames()
+        self._handling = HandlingTime(time.monotonic())
         self._refusals = Refusals()
         self._policy: Policy | None = None
         self._watch = WatchFlows(0.0, 0)
@@ -227,7 +228,7 @@ class AgentServer:
         assert task is not None
         self._tasks.add(task)
         session = AgentSession(
-            reader, writer, self._settings.timing, self._changed, self._reported, self._halves
+            reader, writer, self._settings.timing, self._changed, self._reported, self._halves, self._handling
         )
         try:
             if await self._let_in(session):

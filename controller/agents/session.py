@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from capstan_client.errors import CapstanError
-from controller.agents.inbound import HalfFrames, Inbound
+from controller.agents.inbound import HalfFrames, HandlingTime, Inbound
 from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import (
     MOST_FLOWS,
@@ -47,6 +47,8 @@ _CREDENTIALS: Final = struct.Struct("iII")
 """Of a Unix socket's other end: process, user, group."""
 SEND_TIMEOUT_S: Final = 10.0
 QUEUE_LENGTH: Final = 64
+READ_BYTES: Final = 64 * 1024
+"""Handled at once: other agents, and threads that ask the loop, wait for no longer."""
 MOST_COUNTERS: Final = 512
 LONGEST_COUNTER: Final = 100
 """Characters of a counter's name."""
@@ -83,6 +85,7 @@ class AgentSession:
     on_change: Callable[[], None]
     on_report: Callable[[AgentSession, AgentReport], None]
     halves: HalfFrames = field(default_factory=HalfFrames)
+    handling: HandlingTime = field(default_factory=lambda: HandlingTime(time.monotonic()))
     hello: Hello | None = None
     connected_at: float = field(default_factory=time.time)
     applied_version: int = -1
@@ -103,6 +106,8 @@ class AgentSession:
     _pings: dict[int, tuple[float, asyncio.Future[None] | None]] = field(default_factory=dict)
     _last_id: int = 0
     _received_at: float = field(default_factory=time.monotonic)
+    _paused: bool = False
+    """Whether it is not read for a while: that is no silence of the agent's."""
     _early: list[Message] = field(default_factory=list)
     _closed: bool = False
 
@@ -256,12 +261,17 @@ class AgentSession:
     async def _receive(self) -> None:
         for message in self._early:
             self._handle(message)
-        while data := await self.reader.read(256 * 1024):
+        while data := await self.reader.read(READ_BYTES):
             self._received_at = time.monotonic()
             for message in self._inbound.take(data):
                 self._handle(message)
-            if (wait_s := self._inbound.wait_s(self._received_at)) > 0:
-                await asyncio.sleep(wait_s)
+            wait_s = self._inbound.wait_s(self._received_at)
+            now = time.monotonic()
+            with self.handling.pause(now - self._received_at, now) as pause_s:
+                if (wait_s := max(wait_s, pause_s)) > 0:
+                    self._paused = True
+                    await asyncio.sleep(wait_s)
+                    self._paused, self._received_at = False, time.monotonic()
         self.end_reason = self.end_reason or "the agent closed it"
 
     def _handle(self, message: Message) -> None:
@@ -327,7 +337,7 @@ class AgentSession:
             # What came while the loop did not run is not read yet: that time is no silence of the agent's.
             self._received_at += max(0.0, time.monotonic() - max(due, self._received_at))
             silent = time.monotonic() - self._received_at
-            if silent > self.timing.dead_s:
+            if silent > self.timing.dead_s and not self._paused:
                 raise ControlError(f"nothing came from the agent for {silent:.0f} s")
             if len(self._pings) < QUEUE_LENGTH // 2:
                 self.ping()

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from heapq import heappop, heappush
 from pathlib import Path
 
 import pytest
 
 from controller.agents import directory_distribution
-from controller.agents.inbound import BURST_BYTES, BYTES_PER_S, HalfFrames, Inbound
+from controller.agents.inbound import (
+    BURST_BYTES,
+    BURST_S,
+    BYTES_PER_S,
+    SHARE,
+    HalfFrames,
+    HandlingTime,
+    Inbound,
+)
 from controller.agents.membership import Member, Membership
 from controller.agents.own_flows import own_flows
 from controller.agents.session import Timing
@@ -59,6 +70,56 @@ def test_an_agent_is_read_at_a_rate() -> None:
         taken += len(body) + 5
         now += one.wait_s(now)
     assert BURST_BYTES + 59 * BYTES_PER_S < taken < BURST_BYTES + 61 * BYTES_PER_S
+
+
+def test_agents_together_have_a_share_of_the_loops_time_and_one_that_sends_little_waits_little() -> None:
+    """200 agents that send without an end, each read costing 20 ms, and one whose message costs 0.1 ms each second."""
+    handling, now, last = HandlingTime(0.0), 0.0, 60.0
+    ready = [(0.0, number) for number in range(200)] + [(0.0, -1)]
+    held = dict[int, AbstractContextManager[float]]()
+    spent, waits = 0.0, list[float]()
+    while now < last:
+        at, number = heappop(ready)
+        now = max(now, at)
+        if number in held:
+            held.pop(number).__exit__(None, None, None)
+        took = 0.0001 if number < 0 else 0.02
+        now += took
+        spent += took
+        held[number] = handling.pause(took, now)
+        wait = held[number].__enter__()
+        if number < 0:
+            waits.append(wait)
+        heappush(ready, (now + max(wait, 1.0 if number < 0 else 0.0), number))
+    assert SHARE * 55 < spent < SHARE * 60 + BURST_S + 200 * 0.02
+    assert max(waits) < 0.1
+    assert len(waits) > 50
+
+
+def test_agents_that_send_little_are_never_kept_waiting() -> None:
+    handling = HandlingTime(0.0)
+    for step in range(10_000):
+        with handling.pause(0.0004, step * 0.001) as wait:
+            assert wait == 0
+
+
+def test_a_pause_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses = [3.0]
+
+    @contextmanager
+    def pause(*_: object) -> Iterator[float]:
+        yield pauses.pop() if pauses else 0.0
+
+    monkeypatch.setattr(HandlingTime, "pause", pause)
+    with (
+        served(tmp_path, timing=Timing(ping_s=0.05, dead_s=1.0)) as at,
+        running_channel(agent_config(f"unix:{at.socket_path}")) as agent,
+    ):
+        agent.wait(Connected)
+        eventually(lambda: not pauses, "the pause")
+        time.sleep(3.3)
+        assert at.connected() == ["h1"]
+        assert len(agent.has(Connected)) == 1, "and never ended"
 
 
 def test_halves_of_frames_have_a_size_together_and_the_largest_goes() -> None:

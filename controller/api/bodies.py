@@ -29,6 +29,8 @@ _GZIP_IN_BASE64: Final = "^H4sI([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9
 MOST_VALUES: Final = 4_000_000
 """In a body, by the characters that separate them: 80,000 records of flows have 3 million. Python takes 64 bytes for
 an empty list, which has three here."""
+_COUNTED: Final = 1 << 18
+"""Bytes at once: counting holds the interpreter for under a millisecond."""
 _SEPARATORS: Final = (b",", b"[", b"{")
 DEEPEST: Final = 64
 """Levels of objects and lists in a body."""
@@ -240,7 +242,11 @@ def _check_values(content: bytes) -> None:
     """Raise ProblemError (413) for a body with more values than may be built of it."""
     if len(content) <= MOST_VALUES:
         return
-    values = sum(content.count(separator) for separator in _SEPARATORS)
+    values = sum(
+        content.count(separator, begin, begin + _COUNTED)  # mode switches may have a turn between two counts
+        for separator in _SEPARATORS
+        for begin in range(0, len(content), _COUNTED)
+    )
     if values > MOST_VALUES:
         raise ProblemError(
             413, f"a body may have {MOST_VALUES:,} values, not {values:,}: send less, or in several requests"

@@ -52,7 +52,7 @@ fn core() -> Core {
     core
 }
 
-/// A UDP packet of a peer for our host.
+/// Return a UDP packet of a peer for our host.
 fn packet(peer: u32, bytes: usize) -> Vec<u8> {
     let mut packet = vec![0x45, 0];
     packet.extend_from_slice(&(bytes as u16).to_be_bytes());

@@ -1,9 +1,10 @@
 //! Flows by key, bounded: idle ones go, and the longest unseen one when the table is full.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::hash::Hash;
 use std::ops::{Index, IndexMut};
 
+use crate::hash::SecretMap;
 use crate::Seconds;
 
 /// A flow without packets for longer goes.
@@ -48,7 +49,7 @@ struct Slot<K, F> {
 pub struct FlowTable<K, F: Flow> {
     slots: Vec<Option<Slot<K, F>>>,
     free: Vec<u32>,
-    places: HashMap<K, u32>,
+    places: SecretMap<K, u32>,
     oldest: u32,
     newest: u32,
     limit: usize,
@@ -68,7 +69,7 @@ impl<K: Copy + Eq + Hash, F: Flow> FlowTable<K, F> {
         FlowTable {
             slots: Vec::new(),
             free: Vec::new(),
-            places: HashMap::new(),
+            places: SecretMap::default(),
             oldest: NONE,
             newest: NONE,
             limit: limit.max(1),

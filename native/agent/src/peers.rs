@@ -12,7 +12,7 @@ use crate::class::TrafficClass;
 use crate::coding::Outcomes;
 use crate::departure::UnderlayAddress;
 use crate::flow_table::FlowTable;
-use crate::hash::{NumberMap, NumberSet};
+use crate::hash::{NumberMap, NumberSet, SecretMap};
 use crate::least_delay::LeastDelay;
 use crate::packet::Packet;
 use crate::paths::Departures;
@@ -131,7 +131,7 @@ impl<P: Packet> Peer<P> {
 pub struct Peers<P: Packet> {
     slots: Vec<Option<Box<Peer<P>>>>,
     by_address: NumberMap<UnderlayAddress, PeerId>,
-    by_overlay: HashMap<Address, PeerId>,
+    by_overlay: SecretMap<Address, PeerId>,
     /// As in the directory.
     order: Vec<PeerId>,
     /// Where in that order each is, by its number; of those that are gone, where they were.
@@ -148,7 +148,7 @@ impl<P: Packet> Default for Peers<P> {
         Peers {
             slots: Vec::new(),
             by_address: NumberMap::default(),
-            by_overlay: HashMap::new(),
+            by_overlay: SecretMap::default(),
             order: Vec::new(),
             places: Vec::new(),
             gone: HashMap::new(),

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::class::TrafficClass;
-use crate::hash::NumberMap;
 use crate::route::{LeafId, Route};
 use crate::underlay::{is_stamp, label_of};
 
@@ -20,7 +19,8 @@ pub struct LivePaths {
 /// The routes of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
-    leaves: NumberMap<LeafId, [Route; 4]>,
+    /// By the number of the leaf.
+    leaves: Vec<Option<[Route; 4]>>,
     paths: LivePaths,
     versions: u32,
 }
@@ -29,7 +29,11 @@ impl Routes {
     /// Returns the routes to a leaf, by traffic class.
     pub fn to(&mut self, leaf: LeafId) -> &[Route; 4] {
         let (paths, versions) = (&self.paths, &mut self.versions);
-        self.leaves.entry(leaf).or_insert_with(|| {
+        let place = usize::from(leaf.0);
+        if self.leaves.len() <= place {
+            self.leaves.resize(place + 1, None);
+        }
+        self.leaves[place].get_or_insert_with(|| {
             let mut routes = TrafficClass::ALL.map(|class| Route::unnamed(leaf, class));
             name(&mut routes, paths, versions);
             routes
@@ -39,7 +43,7 @@ impl Routes {
     /// Sets which paths are alive. The version of a route changes if its labels do.
     pub fn set_paths(&mut self, paths: LivePaths) {
         self.paths = paths;
-        for routes in self.leaves.values_mut() {
+        for routes in self.leaves.iter_mut().flatten() {
             name(routes, &self.paths, &mut self.versions);
         }
     }

@@ -6,6 +6,7 @@ use std::ops::{Index, IndexMut};
 use datapath::crc32c::crc32c;
 use datapath::inner::Address;
 use datapath::mac::PairKeys;
+use datapath::prefetch::prefetch;
 use datapath::sent::{Outstanding, SentLog};
 
 use crate::class::TrafficClass;
@@ -113,6 +114,32 @@ impl<P: Packet> Peer<P> {
             awaits_feedback: false,
             early: EarlyRepairs::default(),
         }
+    }
+
+    /// Has the processor fetch what a datagram of this number from the peer looks at, and the answer to it.
+    pub fn prefetch(&self, number: u32) {
+        self.arrivals.prefetch(number);
+        prefetch(&self.known);
+        prefetch(&self.progress);
+        prefetch(&self.flows);
+        prefetch(&self.budget);
+        prefetch(&self.pending);
+        prefetch(&self.early);
+        prefetch(&self.own);
+        prefetch(&self.number);
+    }
+
+    /// Has the processor fetch what a datagram of this number looks at beyond the peer itself.
+    pub fn prefetch_state(&self, number: u32) {
+        self.arrivals.prefetch_page(number);
+        self.progress.prefetch();
+        self.flows.prefetch();
+        self.pending.prefetch();
+    }
+
+    /// Has the processor fetch what its flow that was seen last refers to.
+    pub fn prefetch_newest(&self) {
+        self.flows.newest().inspect(|flow| flow.prefetch());
     }
 
     /// Notes that the peer came back as a new session: what it had sent before means nothing any more.
@@ -248,6 +275,11 @@ impl<P: Packet> Peers<P> {
     /// Returns the peer that has this overlay address.
     pub fn with(&self, overlay: &Address) -> Option<PeerId> {
         self.by_overlay.get(overlay).copied()
+    }
+
+    /// Has the processor fetch where a peer is.
+    pub fn prefetch_place(&self, id: PeerId) {
+        self.slots.get(id.0 as usize).map(prefetch);
     }
 
     /// Returns a peer, if it is still there.

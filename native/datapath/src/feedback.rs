@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::prefetch::prefetch;
+
 pub const MOST_RECEIPTS: usize = 128;
 pub const MOST_LOST: usize = 32;
 const HEAD_BYTES: usize = 8;
@@ -150,6 +152,11 @@ impl Receipts {
         let receipt = |(number, stamp)| Receipt { number, stamp, delay_us, marked };
         self.receipts.extend(numbers.zip(stamps).map(receipt));
         true
+    }
+
+    /// Has the processor fetch the last receipt, which the next one follows.
+    pub fn prefetch(&self) {
+        self.receipts.last().map(prefetch);
     }
 
     /// Returns all receipts; then there are none.

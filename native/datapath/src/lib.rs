@@ -11,6 +11,7 @@ pub mod feedback;
 pub mod header;
 pub mod inner;
 pub mod mac;
+pub mod prefetch;
 pub mod segments;
 pub mod sent;
 pub mod tunnel;

@@ -94,6 +94,11 @@ impl Events {
         self.heap.first().copied()
     }
 
+    /// Return some of those that may come after the first, the next among them.
+    pub fn following(&self) -> &[Event] {
+        self.heap.get(1..self.heap.len().min(1 + ARITY)).unwrap_or_default()
+    }
+
     pub fn push(&mut self, time: Time, kind: Kind, subject: u32) {
         let event = self.event(time, kind, subject);
         self.heap.push(event);
@@ -177,6 +182,19 @@ mod tests {
             assert!(last <= (event.time, event.kind()));
             last = (event.time, event.kind());
             events.pop();
+        }
+    }
+
+    #[test]
+    fn what_comes_next_is_among_those_that_follow_the_first() {
+        let (mut events, mut random) = (Events::new(3), Stream::new(5, Purpose::Paths));
+        assert!(events.following().is_empty());
+        (0..2000).for_each(|subject| events.push(u64::from(random.below(500)), Kind::Arrival, subject));
+        for left in (0..2000).rev() {
+            let following = events.following().to_vec();
+            assert_eq!(following.len(), left.min(ARITY));
+            events.pop();
+            assert_eq!(following.iter().min().copied(), events.first());
         }
     }
 

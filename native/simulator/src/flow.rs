@@ -1,5 +1,7 @@
 //! Flows: made at their arrival, freed when they have ended and none of their packets is in the network.
 
+use datapath::prefetch::prefetch;
+
 use crate::opening::Opening;
 use crate::time::{Time, NEVER};
 use crate::transport::receiver::Receiver;
@@ -136,6 +138,11 @@ impl Flows {
 
     pub fn get(&mut self, place: u32) -> Option<&mut Flow> {
         self.places.get_mut(place as usize).and_then(Option::as_mut)
+    }
+
+    /// Fetch a flow that will be looked at soon, if it is there.
+    pub fn prefetch(&self, place: u32) {
+        self.places.get(place as usize).map(prefetch);
     }
 
     /// Return the place of the flow with this row in the workload, if it is under way.

@@ -1,11 +1,19 @@
 //! Packets in an arena: they are named by handles of 4 bytes and their places are used again.
 
+use datapath::prefetch::prefetch;
+
 use crate::time::Time;
 
 pub type Handle = u32;
 
 /// The packet is of no flow.
 pub const NO_FLOW: u32 = u32::MAX;
+
+/// Packets that will arrive at hosts soon, the newest last.
+pub type Soon = [Handle; STEPS];
+
+/// Loads, one after the other, by which all is found that a packet refers to.
+pub const STEPS: usize = 7;
 
 /// No path has been chosen yet.
 pub const NO_PATH: u16 = u16::MAX;
@@ -117,6 +125,16 @@ impl Packets {
 
     pub fn get(&self, handle: Handle) -> &Packet {
         &self.places[handle as usize]
+    }
+
+    /// Return a packet, or what was last in its place; None: nothing ever was.
+    pub fn at(&self, handle: Handle) -> Option<&Packet> {
+        self.places.get(handle as usize)
+    }
+
+    /// Fetch a packet that will be looked at soon, if it is there.
+    pub fn prefetch(&self, handle: Handle) {
+        self.places.get(handle as usize).map(prefetch);
     }
 
     pub fn get_mut(&mut self, handle: Handle) -> &mut Packet {

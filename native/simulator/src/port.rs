@@ -11,6 +11,8 @@
 
 use std::collections::VecDeque;
 
+use datapath::prefetch::prefetch;
+
 use crate::packets::{Frame, Handle, Packets};
 use crate::queue::{Admission, Buffer, Queue, Room};
 use crate::time::{Rate, Time};
@@ -151,6 +153,18 @@ impl Port {
             None if self.queue.is_empty() => Next::Idle,
             None => Next::Release(self.free_at),
         }
+    }
+
+    /// Return the packet that is next to arrive at the far end.
+    pub fn arriving(&self) -> Option<&Frame> {
+        self.flying.front().map(|(_, frame)| frame)
+    }
+
+    /// Fetch what the next packet's arrival looks at, beside the port itself.
+    pub fn prefetch_ends(&self) {
+        self.flying.front().map(prefetch);
+        self.flying.back().map(prefetch);
+        self.queue.prefetch_first();
     }
 
     /// Send what began to leave before `now`; what arrives at an instant comes before what leaves at it.

@@ -4,11 +4,11 @@ use crate::config::{check_demands, Config};
 use crate::events::{Event, Events, Kind};
 use crate::flow::{Demand, Flow, Flows, Outcome, Tally};
 use crate::overlay::{Overlay, AGENT};
-use crate::packets::{Cargo, Frame, Handle, Packets, NO_PATH};
+use crate::packets::{Cargo, Frame, Handle, Packets, Soon, NO_PATH};
 use crate::paths::{PathChoice, Place, Request};
 use crate::port::{Next, Port};
 use crate::queue::{Buffer, Limit, Room};
-use crate::recording::{Recorded, Recording, Window};
+use crate::recording::{Recording, Window};
 use crate::sharing::{SharedBuffers, Sharing};
 use crate::time::{Time, NEVER};
 use crate::topology::Topology;
@@ -40,6 +40,7 @@ pub struct Simulation {
     pub(crate) overlay: Option<Box<Overlay>>,
     pub(crate) recording: Option<Box<Recording>>,
     shared: Option<SharedBuffers>,
+    pub(crate) soon: Soon,
     /// Flows that go on until the run is over.
     pub(crate) endless: usize,
     pub(crate) events: Events,
@@ -92,6 +93,7 @@ impl Simulation {
             overlay: None,
             recording: None,
             shared: None,
+            soon: Soon::default(),
             endless: 0,
             events,
             outcomes: vec![Outcome::default(); demands.len()],
@@ -290,14 +292,20 @@ impl Simulation {
         } else {
             port.arrived(self.now)
         };
-        match port.next() {
-            Next::Arrival(time) => self.events.replace(time, Kind::Arrival, link),
-            Next::Release(time) => self.events.replace(time, Kind::Release, link),
-            Next::Idle => {
-                port.scheduled = false;
-                self.events.pop();
-            }
+        let next = port.next();
+        port.scheduled = next != Next::Idle;
+        if let Some(frame) = &arrived {
+            self.prefetch_hop(link, frame);
         }
+        match next {
+            Next::Arrival(time) => {
+                self.events.replace(time, Kind::Arrival, link);
+                self.look_ahead(link);
+            }
+            Next::Release(time) => self.events.replace(time, Kind::Release, link),
+            Next::Idle => self.events.pop(),
+        }
+        self.prefetch_ports();
         if let Some(frame) = arrived {
             if let Some(recording) = &mut self.recording {
                 recording.arrived(frame.handle, self.now - self.ports[link as usize].crossing(frame.bytes));
@@ -351,7 +359,10 @@ impl Simulation {
         if !port.scheduled {
             port.scheduled = true;
             match port.next() {
-                Next::Arrival(time) => self.events.push(time, Kind::Arrival, link),
+                Next::Arrival(time) => {
+                    self.events.push(time, Kind::Arrival, link);
+                    self.look_ahead(link);
+                }
                 Next::Release(time) => self.events.push(time, Kind::Release, link),
                 Next::Idle => port.scheduled = false,
             }
@@ -362,30 +373,6 @@ impl Simulation {
         if let Some(handle) = dropped {
             self.lose(handle);
         }
-    }
-
-    /// Record that a packet has come to a link's port.
-    fn note(&mut self, link: u32, handle: Handle, queue: usize) {
-        let known = self.recording.as_ref().is_some_and(|recording| recording.knows(handle));
-        let fresh = (!known).then(|| self.recorded(handle));
-        let Some(recording) = &mut self.recording else { return };
-        if let Some(fresh) = fresh {
-            recording.meet(handle, fresh);
-        }
-        recording.offered(handle, link, queue, self.now);
-    }
-
-    fn recorded(&mut self, handle: Handle) -> Recorded {
-        let packet = *self.packets.get(handle);
-        if let Some(recorded) = self.recorded_datagram(handle) {
-            return recorded;
-        }
-        let (number, demand) = match self.flows.get(packet.flow) {
-            Some(flow) => (flow.number, flow.demand),
-            None => (0, self.demands[0]),
-        };
-        let back = packet.destination == demand.source;
-        Recorded::plain(&packet, number, if back { demand.destination } else { demand.source })
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use datapath::prefetch::prefetch;
+
 use super::seen::{Seen, WINDOW};
 use crate::serial::{serial_difference, NumberRange};
 use crate::Seconds;
@@ -45,6 +47,19 @@ impl Arrivals {
     /// Returns true if numbers were noticed missing that are not given up; some of them may have come since.
     pub fn has_gaps(&self) -> bool {
         !self.gaps.is_empty()
+    }
+
+    /// Has the processor fetch what `accept` looks at first.
+    pub fn prefetch(&self, number: u32) {
+        prefetch(&self.newest);
+        prefetch(&self.gaps);
+        prefetch(&self.received);
+        self.seen.prefetch(number);
+    }
+
+    /// Has the processor fetch what `accept` looks at then.
+    pub fn prefetch_page(&self, number: u32) {
+        self.seen.prefetch_page(number);
     }
 
     /// Returns true if this number is seen for the first time; false if it is a replay, to be dropped.

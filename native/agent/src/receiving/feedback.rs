@@ -37,6 +37,11 @@ impl PendingFeedback {
         self.receipts.len() >= RECEIPTS_PER_FEEDBACK
     }
 
+    /// Has the processor fetch where the next receipt goes.
+    pub fn prefetch(&self) {
+        self.receipts.prefetch();
+    }
+
     /// Notes numbers that were given up.
     pub fn lost(&mut self, numbers: impl IntoIterator<Item = NumberRange>) {
         self.lost.extend(numbers);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use datapath::inner::{Address, Malformed, Seen, TCP};
+use datapath::prefetch::prefetch;
 use datapath::tunnel::{decapsulate, Decapsulated, CE, NOT_ECT};
 
 use crate::class::TrafficClass;
@@ -55,6 +56,14 @@ impl<P: Packet> Receiver<P> {
             next_feedback: None,
             awaiting: Vec::new(),
         }
+    }
+
+    /// Has the processor fetch what every datagram looks at.
+    pub fn prefetch(&self) {
+        prefetch(&self.deliver);
+        prefetch(&self.holding);
+        prefetch(&self.next_feedback);
+        prefetch(&self.policy.feedback_after_s);
     }
 
     /// Uses these times from now on.

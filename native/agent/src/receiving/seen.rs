@@ -1,5 +1,7 @@
 //! Which of the last numbers have come: a bit each where that differs within a page, nothing where it does not.
 
+use datapath::prefetch::prefetch;
+
 use crate::serial::NumberRange;
 
 /// So many numbers are remembered.
@@ -41,6 +43,19 @@ impl Seen {
             offset += WORD_BITS - slot % WORD_BITS;
         }
         None
+    }
+
+    /// Has the processor fetch where it is noted what has come of numbers round this one.
+    pub fn prefetch(&self, number: u32) {
+        prefetch(&self.0[(number % WINDOW / PAGE_BITS) as usize]);
+    }
+
+    /// Has the processor fetch what is noted of a number.
+    pub fn prefetch_page(&self, number: u32) {
+        let slot = number % WINDOW;
+        if let Page::Some(words) = &self.0[(slot / PAGE_BITS) as usize] {
+            prefetch(&words[(slot % PAGE_BITS / WORD_BITS) as usize]);
+        }
     }
 
     /// Notes of consecutive numbers, `WINDOW` at most, whether they have come.

@@ -11,6 +11,7 @@ use agent::receiving::{Incoming, Receiver, Repair, UnitShape};
 use agent::sending::{Sender, Serving};
 use agent::{Generator, LeafId, Seconds};
 use datapath::inner::{Address, FlowKey};
+use datapath::prefetch::prefetch;
 
 use super::connection::Connection;
 use super::datagram::{Carried, Datagram};
@@ -214,6 +215,40 @@ impl Host {
         self.sender.adopt(&mut self.peers[peer]);
         self.known[place.host as usize] = Some(peer);
         peer
+    }
+
+    /// Fetch what every datagram looks at.
+    pub fn prefetch(&self) {
+        prefetch(&self.known);
+        prefetch(&self.peers);
+        prefetch(&self.due);
+        prefetch(&self.sender.flows);
+        self.receiver.prefetch();
+    }
+
+    /// Fetch the number of the peer at a host.
+    pub fn prefetch_known(&self, host: u32) {
+        prefetch(&self.known[host as usize]);
+    }
+
+    /// Fetch where the peer at a host is, its number being known.
+    pub fn prefetch_place(&self, host: u32) {
+        self.known[host as usize].inspect(|&peer| self.peers.prefetch_place(peer));
+    }
+
+    /// Fetch what a datagram of that number from a host looks at in its peer.
+    pub fn prefetch_peer(&self, host: u32, number: u32) {
+        self.known[host as usize].inspect(|&peer| self.peers[peer].prefetch(number));
+    }
+
+    /// Fetch what the peer at a host refers to, which a datagram of that number will look at.
+    pub fn prefetch_state(&self, host: u32, number: u32) {
+        self.known[host as usize].inspect(|&peer| self.peers[peer].prefetch_state(number));
+    }
+
+    /// Fetch what the flow that came last from a host refers to.
+    pub fn prefetch_newest(&self, host: u32) {
+        self.known[host as usize].inspect(|&peer| self.peers[peer].prefetch_newest());
     }
 
     fn depart(&mut self, out: &mut Vec<Datagram>) {

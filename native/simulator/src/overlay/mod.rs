@@ -9,6 +9,7 @@ mod crossing;
 mod datagram;
 mod host;
 mod inner;
+mod lookahead;
 mod own_paths;
 mod record;
 mod switching;

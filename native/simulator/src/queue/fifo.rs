@@ -22,6 +22,11 @@ impl Fifo {
         Some(frame)
     }
 
+    /// Return the packet that goes next.
+    pub fn first(&self) -> Option<&Frame> {
+        self.waiting.front()
+    }
+
     /// Return the bytes and packets that wait.
     pub fn held(&self) -> (u64, usize) {
         (self.bytes, self.waiting.len())

@@ -4,6 +4,8 @@ mod fifo;
 mod pfabric;
 mod strict;
 
+use datapath::prefetch::prefetch;
+
 use crate::packets::{Frame, Handle, Packets};
 use crate::Error;
 
@@ -184,6 +186,13 @@ impl Queue {
                 }
             }
             _ => Admission::Kept,
+        }
+    }
+
+    /// Fetch the packet that goes next, where that is known without a search.
+    pub fn prefetch_first(&self) {
+        if let Waiting::Fifo(fifo) = &self.waiting {
+            fifo.first().map(prefetch);
         }
     }
 

@@ -164,6 +164,11 @@ impl Topology {
         host
     }
 
+    /// Return whether a link leads to a host.
+    pub fn leads_to_host(&self, link: u32) -> bool {
+        (self.hosts()..2 * self.hosts()).contains(&link)
+    }
+
     /// Return the number of the switch that sends on a link; None: a host does.
     pub fn switch_of(&self, link: u32) -> Option<u32> {
         if link < self.hosts() {
@@ -216,5 +221,25 @@ impl Topology {
         }
         self.alive = alive;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_that_lead_to_hosts_are_those_of_the_last_tier() {
+        let rate = Rate::new(10_000_000_000);
+        let (host_rate, delay) = (rate, 1);
+        let leaf_spine =
+            LeafSpine { leaves: 3, hosts_per_leaf: 2, spines: 9, host_rate, spine_rate: rate, delay };
+        let fat_tree = FatTree { k: 4, host_rate, fabric_rate: rate, delay };
+        for shape in [Shape::LeafSpine(leaf_spine), Shape::FatTree(fat_tree)] {
+            let topology = Topology::new(shape, &[]).unwrap();
+            for (number, link) in (0..).zip(&topology.links) {
+                assert_eq!(topology.leads_to_host(number), link.tier == Tier::HostDown, "link {number}");
+            }
+        }
     }
 }

@@ -18,7 +18,7 @@ from experiments.run.capture import CaptureError, LabRecorder, RecordedRun, Take
 from experiments.spec.spec import spec_from_dict
 from tests.lab.engine_server import TINY
 from tests.unit.api_world import World, api_world
-from tests.unit.experiments.test_captured_trace import BEGIN_NS, LINKS, MONOTONIC_NS, Way
+from tests.unit.experiments.results.test_captured_trace import BEGIN_NS, LINKS, MONOTONIC_NS, Way
 from workloads.plan import Plan, PlannedFlow
 
 SPEC = spec_from_dict(TINY)

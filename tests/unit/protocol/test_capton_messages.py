@@ -18,7 +18,7 @@ from protocol.admission import AdmissionMessage, AdmissionPolicy, Finished, Gran
 from protocol.control import Ping
 from protocol.frames import ControlError, FrameReader, encode
 from tests.unit.admission_agent import PEER, AdmittingAgent
-from tests.unit.host_agent.test_capton_host import MSS, Host
+from tests.unit.host_agent.admission.test_capton_host import MSS, Host
 
 RATE = 2_000_000
 POLICY = AdmissionPolicy()

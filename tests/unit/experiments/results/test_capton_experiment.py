@@ -35,7 +35,7 @@ def test_the_papers_share_of_unscheduled_flows_follows_from_the_table() -> None:
 
 
 def test_the_presets_threshold_leaves_the_papers_share_unscheduled() -> None:
-    text = (Path(__file__).parents[3] / "experiments/presets/capton-fig8.yaml").read_text()
+    text = (Path(__file__).parents[4] / "experiments/presets/capton-fig8.yaml").read_text()
     assert text.count(f"admission.threshold_bytes: {PRESET_THRESHOLD}") == 1
     drawn = distribution(Sizes("table", table="websearch", scale=0.1)).sample(
         np.random.default_rng(1), 200_000

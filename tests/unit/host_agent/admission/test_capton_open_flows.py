@@ -9,8 +9,8 @@ from host_agent.inner_packet import look
 from protocol.admission import AdmissionPolicy, Grant, Request
 from tests.unit.admission_agent import MSS, PEER, AdmittingAgent
 from tests.unit.agent_relay import UNDERLAY, core
-from tests.unit.host_agent.test_capton_gate import ACK, SYN, opened, policy, window
-from tests.unit.host_agent.test_capton_host import ON_THE_LINK, RATE, SCALE, Host
+from tests.unit.host_agent.admission.test_capton_gate import ACK, SYN, opened, policy, window
+from tests.unit.host_agent.admission.test_capton_host import ON_THE_LINK, RATE, SCALE, Host
 from tests.unit.inner_packets import HOST1, HOST2, tcp
 
 POLICY = AdmissionPolicy()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from experiments.results.outcome import FlowOutcome
 from experiments.results.path_use import Paths, paths_of, spread, unused_while_on
-from tests.unit.experiments.test_experiments_statistics import flow
+from tests.unit.experiments.results.test_experiments_statistics import flow
 from topologies.fabric_spec import FabricSpec
 
 PATHS = Paths(4, {"h1": "l1", "h2": "l1", "h3": "l2"})

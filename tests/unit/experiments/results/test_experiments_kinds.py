@@ -12,8 +12,8 @@ from experiments.results.statistics import summarize
 from experiments.results.tables import applications_table, completion_table
 from experiments.spec.check import check
 from experiments.spec.spec import Comparison
-from tests.unit.experiments.test_experiments_check import GOOD, SCHEMES
-from tests.unit.experiments.test_experiments_statistics import flow
+from tests.unit.experiments.results.test_experiments_statistics import flow
+from tests.unit.experiments.spec.test_experiments_check import GOOD, SCHEMES
 
 LIMIT = 1_000_000
 

@@ -17,7 +17,7 @@ from experiments.results.path_use import Paths
 from experiments.results.run_shares import SHARES, RunCounts, add_shares, per_repeat_ratio
 from experiments.results.statistics import summarize
 from experiments.spec.spec import Comparison
-from tests.unit.experiments.test_experiments_statistics import flow
+from tests.unit.experiments.results.test_experiments_statistics import flow
 
 SHORT_PATHS = {"1": 30, "2": 30, "4": 40}
 ON = {"at_s": 0.01, "leaf": "l1", "mode": "on"}

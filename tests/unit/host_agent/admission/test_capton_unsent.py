@@ -14,7 +14,7 @@ from host_agent.admission.unsent import Unsent, UnsentBytes
 from host_agent.inner_packet import TCP
 from protocol.admission import AdmissionPolicy, Finished, Grant, Request
 from tests.unit.admission_agent import PEER, AdmittingAgent
-from tests.unit.host_agent.test_capton_host import ON_THE_LINK, Host
+from tests.unit.host_agent.admission.test_capton_host import ON_THE_LINK, Host
 
 SIOCOUTQNSD = 0x894B
 

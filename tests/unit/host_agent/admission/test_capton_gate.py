@@ -18,7 +18,7 @@ from protocol.policy import ClassPolicy, PathSettings, Policy
 from protocol.underlay import LABEL_FIRST, TrafficClass, label_of
 from tests.unit.agent_relay import UNDERLAY, core
 from tests.unit.compiled_paths import compiled
-from tests.unit.host_agent.test_agent_paths import Inner, route
+from tests.unit.host_agent.paths.test_agent_paths import Inner, route
 from tests.unit.inner_packets import HOST1, HOST2, tcp
 
 SYN, ACK = 0x02, 0x10

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 from benchmarks.openflow_peer import Committed, FrameOut, OpenFlowPeer, packet_in
+from benchmarks.overload_floor import APART_S
 from capstan_client.errors import CapstanError
 from controller.openflow.cookies import Rule
 
@@ -28,8 +29,6 @@ LINKS: Final = LEAVES * SPINES
 HOST_PORT: Final = 100
 PATIENCE_S: Final = 10.0
 """A change that has not come so long after its cause counts as this long, and the next cycle begins."""
-_APART_S: Final = (0.25, 0.35)
-"""From a leaf's turning OFF to the next short packet: longer than a leaf is held ON for coming back soon."""
 _DPID: Final = 0xFAB000
 _RECEIVE: Final = 1 << 18
 LINES_EVERY_S: Final = 600.0
@@ -130,7 +129,7 @@ def cycles(fabric: Fabric, count: int, seconds: float, rng: random.Random) -> di
     off_ms: list[float] = []
     end = time.monotonic() + seconds
     while len(on_ms) < count and time.monotonic() < end:
-        fabric.run(time.monotonic() + rng.uniform(*_APART_S))
+        fabric.run(time.monotonic() + rng.uniform(*APART_S))
         began = time.monotonic()
         fabric.send(0, HOST_PORT, Rule.FIRST_SHORT, bytes(64))
         if not fabric.run(began + PATIENCE_S, changed=True):

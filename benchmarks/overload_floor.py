@@ -19,8 +19,8 @@ from typing import Final
 
 WORK_S: Final = 0.0008
 """Of a processor: what a mode switch takes in the median, alone."""
-_APART_S: Final = (0.25, 0.35)
-"""As `benchmarks.overload_fabric` has them."""
+APART_S: Final = (0.25, 0.35)
+"""From a leaf's turning OFF to the next short packet: longer than a leaf is held ON for coming back soon."""
 
 
 def connected() -> tuple[socket.socket, socket.socket]:
@@ -47,7 +47,7 @@ def ask(asking: socket.socket, count: int, seconds: float, rng: random.Random) -
     took_ms: list[float] = []
     end = time.monotonic() + seconds
     while len(took_ms) < count and time.monotonic() < end:
-        time.sleep(rng.uniform(*_APART_S))
+        time.sleep(rng.uniform(*APART_S))
         began = time.monotonic()
         asking.sendall(b"?")
         asking.recv(1)

@@ -7,13 +7,15 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 import click
 from rich.console import Console
 
 results = Console(highlight=False)
 """What a command was asked for."""
+PLAIN_EVERY_S: Final = 10.0
+"""Between two lines of progress where there is no terminal."""
 progress = Console(stderr=True, highlight=False)
 """What happens meanwhile."""
 

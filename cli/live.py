@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from capstan_client.errors import ControllerError
-from cli.console import progress
+from cli.console import PLAIN_EVERY_S, progress
 from experiments.run.deployment import Deployment
 from experiments.run.progress import RunProgress
 from experiments.run.supervision import Restart
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from engine.held_lab import HeldQueue
     from engine.worker import Attempt
 
-PLAIN_EVERY_S = 10.0
 _STATES: Final = {
     "running": "runs",
     "finished": "has finished",

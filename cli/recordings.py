@@ -10,11 +10,10 @@ from typing import Any, Final
 import click
 
 from cli.console import fail, progress
-from experiments.results.packet_trace import MOST_HOPS, PacketTrace, write_trace
+from experiments.results.packet_trace import MOST_HOPS, WINDOW_MS, PacketTrace, write_trace
 from experiments.spec.spec import Spec
 
 _FROM_MS: Final = 0.0
-_FOR_MS: Final = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ def _options(clock: str) -> list[Callable[[Callable[..., Any]], Callable[..., An
         click.option(
             "--trace-for",
             type=click.FloatRange(0, min_open=True),
-            default=_FOR_MS,
+            default=WINDOW_MS,
             show_default=True,
             metavar="MS",
             help=f"Length of what --trace records, in {clock}; at most {MOST_HOPS} hops of packets.",

@@ -8,11 +8,10 @@ from typing import Final, Self
 
 from rich.status import Status
 
-from cli.console import progress
+from cli.console import PLAIN_EVERY_S, progress
 from cli.sizing import duration
 from simulation.batch import Step
 
-PLAIN_EVERY_S: Final = 10.0
 REFRESH_EVERY_S: Final = 0.1
 
 

@@ -6,7 +6,7 @@ import click
 
 from cli.console import fail, progress
 from experiments.run.progress import Steps
-from experiments.spec.fitting import SIZED_FOR, Fit, FitError, busiest, fit, scaled
+from experiments.spec.fitting import LEAST_SCALE, SIZED_FOR, Fit, FitError, busiest, fit, scaled
 from experiments.spec.load import CARRIED_SHARE, REFERENCE, PacketCosts, costs_where
 from experiments.spec.spec import Spec
 from experiments.spec.sweep import points
@@ -19,7 +19,7 @@ _BRING_UP_S = 6.0
 
 scale_option = click.option(
     "--scale",
-    type=click.FloatRange(0.02, 1.0),
+    type=click.FloatRange(LEAST_SCALE, 1.0),
     envvar="CAPSTAN_SCALE",
     show_envvar=True,
     help="Share of the spec's packet rate to run at (default: what this machine carries); 1: the spec unchanged.",

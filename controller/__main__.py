@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 from capstan_client.errors import CapstanError
 from controller.agents.listeners import TcpListener
+from protocol.packet_time import LINK_RATE_MBPS, packet_time_s
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 COLLECTIONS: Final = (1000, 10, 100)
@@ -119,7 +120,9 @@ OPTIONS: Final = (
         "Agents and controller begin with it together.",
     ),
     click.option("--scheme", default="ecmp", show_default=True, help="Scheme to begin with."),
-    click.option("--link-rate-mbps", default=20.0, show_default=True, help="Slowest fabric link, Mbit/s."),
+    click.option(
+        "--link-rate-mbps", default=LINK_RATE_MBPS, show_default=True, help="Slowest fabric link, Mbit/s."
+    ),
     click.option("--lab", is_flag=True, help="This fabric is a lab: faults may be injected by the API."),
     click.option(
         "--opens-on-tour", is_flag=True, help="Let the page's bare address lead to the tour of the schemes."
@@ -228,7 +231,7 @@ def run_controller(
         agent_hosts=agent_hosts,
         authenticate_datagrams=authenticate_datagrams,
         scheme=scheme,
-        packet_time_s=1500 * 8 / (link_rate_mbps * 1e6),
+        packet_time_s=packet_time_s(link_rate_mbps),
         lab=lab,
         opens_on_tour=opens_on_tour,
         links_every_s=1 / link_samples_per_s,

@@ -42,6 +42,7 @@ from controller.store.finished_flows import FinishedFlowStore
 from controller.store.retention import Retention
 from controller.store.room import MOST_BYTES
 from loops.ending import Ending
+from protocol.packet_time import PACKET_TIME_S
 from protocol.version import VERSION
 
 API_THREADS: Final = 2 * MOST_WAITING
@@ -98,7 +99,7 @@ class Settings:
     authenticate_datagrams: bool = False
     """Agents authenticate what they send each other, by keys of ours."""
     scheme: str = "ecmp"
-    packet_time_s: float = 0.0006
+    packet_time_s: float = PACKET_TIME_S
     lab: bool = False
     opens_on_tour: bool = False
     links_every_s: float = EVERY_S

@@ -54,9 +54,8 @@ from controller.store.finished_flows import FinishedFlowStore
 from controller.tpfs.learner import TypeLearner
 from ovsdb.port_queues import ONE_QUEUE, PortLimit, PortQueues
 from protocol.control import FlowTypes, Paths
+from protocol.packet_time import PACKET_BYTES
 
-PACKET_BITS: Final = 1500 * 8
-"""What a packet time is the time of."""
 CRASH_S: Final = 2.0
 SWEEP_EVERY: Final = 1024
 """Hosts that are seen until the leaves of those that are known no more are forgotten."""
@@ -246,7 +245,7 @@ class RunningController:
         which say 10 Gbit/s themselves: without such a database the packet time counts, that of the slowest fabric link.
         """
         known = self.queues.rates_bps() if self._lab else {}
-        slowest = PACKET_BITS / self.current.packet_time_s if self._lab else 0.0
+        slowest = PACKET_BYTES * 8 / self.current.packet_time_s if self._lab else 0.0
         rates: dict[str, float] = {}
         for link in names.links:
             end_rates = [known[end] for end in (link.a, link.b) if end is not None and end in known]

@@ -36,6 +36,7 @@ from engine.submission import (
     read_submission,
 )
 from engine.sweep_summary import result_table
+from experiments.results.packet_trace import WINDOW_MS
 from experiments.spec.check import preset_names
 from experiments.spec.schema import schema
 
@@ -208,7 +209,7 @@ class EngineRoutes:
                     "Its length, in ms; of a simulated run only.",
                     1,
                     MOST_WINDOW_MS,
-                    default=1000,
+                    default=int(WINDOW_MS),
                 ),
             ),
             problems=(404, 409, 429, 503),
@@ -221,7 +222,7 @@ class EngineRoutes:
             "scheme": scheme,
             "repeat": repeat,
             "from_ms": number("from_ms", 0),
-            "for_ms": number("for_ms", 1000, 1, MOST_WINDOW_MS),
+            "for_ms": number("for_ms", int(WINDOW_MS), 1, MOST_WINDOW_MS),
         }
         self._checks.take(time.monotonic())
         head = self._store.experiment(experiment)

@@ -17,13 +17,12 @@ from urllib.parse import urlsplit
 import h11
 
 from capstan_client.errors import CapstanError
+from capstan_client.http import SILENCE_S
 from controller.live.stream import stream_head
 
 MOST: Final = 64
 """Readers at a time: each takes a thread and two connections."""
 CONNECT_S: Final = 3.0
-SILENCE_S: Final = 25.0
-"""A stream says something every 10 s: after so long it is dead."""
 HEAD_S: Final = 10.0
 """Until the head of its answer is there, as a whole."""
 HEAD_BYTES: Final = 1 << 14

@@ -16,6 +16,7 @@ from sqlalchemy import Engine as Database
 
 from controller.api.access import Rate
 from controller.api.routing import blueprint_of
+from controller.api.server import SUBMIT_BURST, SUBMITS_PER_S
 from controller.store.experiments import ExperimentStore
 from controller.store.queue import ExperimentQueue
 from engine.dispatcher import Engine
@@ -24,8 +25,6 @@ from engine.routes import EngineRoutes
 from engine.routes_runs import run_routes
 from engine.routes_workers import WorkerRoutes
 
-SUBMITS_PER_S: Final = 5.0
-SUBMIT_BURST: Final = 500
 CHECKS_PER_S: Final = 20.0
 """Each may take the controller's interpreter for some milliseconds."""
 CHECK_BURST: Final = 200

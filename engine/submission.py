@@ -21,6 +21,7 @@ from controller.store.queue import NewJob
 from engine.estimate import expected_s, simulated_s
 from engine.simulated_check import tried_here
 from engine.size_budget import SizeBudget
+from experiments.results.packet_trace import WINDOW_MS
 from experiments.spec.check import find_spec, preset_names, problems_of
 from experiments.spec.schema import schema
 from experiments.spec.spec import (
@@ -46,8 +47,6 @@ MOST_GRID_BYTES: Final = 4 << 20
 MOST_GRID_VALUES: Final = 500_000
 """Of a spec's values, once for each point."""
 MOST_WINDOW_MS: Final = 600_000
-WINDOW_MS: Final = 1000.0
-"""Of a recording, unless another is asked for."""
 MOST_RECORDED: Final = 32
 """Recordings of one submission, each of some 3 MB at most."""
 DEEPEST_FIELD: Final = 32

@@ -43,6 +43,7 @@ from protocol.control import (
     SetPolicy,
     WatchFlows,
 )
+from protocol.limits import ERROR_CHARS
 from protocol.policy import Policy, PolicyError
 from protocol.sent_again import SentAgain
 from protocol.version import VERSION
@@ -53,8 +54,6 @@ SHARE_EVERY_S: Final = 0.05
 """How often the controller gets what we have on our paths, where a path policy shares it."""
 FINISHED_EVERY_S: Final = 0.5
 """How often the controller gets the flows that have ended, where the policy predicts."""
-ERROR_CHARS: Final = 4096
-"""Of why a policy cannot be used; the controller keeps no more."""
 ANNOUNCE_EVERY_S: Final = 10.0
 _MOST_READS: Final = 4
 

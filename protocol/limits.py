@@ -26,6 +26,8 @@ Name = Annotated[str, Meta(max_length=16)]
 """A traffic class, a side, a path stamp."""
 Text = Annotated[str, Meta(max_length=1024)]
 """An address, a host, a proof. Longer than any that is right, so that a reason can say what is wrong with it."""
+ERROR_CHARS: Final = 4096
+"""Of why an agent has not applied a policy: it sends no more, and the controller keeps no more."""
 
 FRAME_BYTES: Final = 16 * MIB
 """Of any frame."""

@@ -2,7 +2,8 @@
 
 A scheme is a composition (docs/architecture.md): per traffic class a path policy, a coding policy and a
 release policy. The agent acts on this document alone and keeps its last one while the controller is away.
-All times are in seconds; the controller has already turned packet times into seconds.
+All times are in seconds; the controller has already turned packet times into seconds. Their defaults are a scheme's, at
+the default link rate (`protocol.packet_time`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from capstan_client.errors import CapstanError
 from plain.bounds import first_beyond
 from plain.reading import PlainError, build
 from protocol.admission import AdmissionPolicy
+from protocol.packet_time import FLUSH_PACKET_TIMES, PACKET_TIME_S, PATH_TIMES
 from protocol.priority import PriorityPolicy, priority_problem
 from protocol.underlay import PRIORITIES
 
@@ -63,14 +65,14 @@ class PathSettings:
     kind: PathKind = "spray"
     flowcell_bytes: Annotated[int, Meta(ge=1, le=1 << 30)] = 65536
     """flowcell: bytes of inner packets on one path, then the next."""
-    gap_s: PathTime = 0.025
+    gap_s: PathTime = PATH_TIMES["gap_s"] * PACKET_TIME_S
     """flowlet: a longer pause ends a flowlet."""
-    congested_s: PathTime = 0.03
+    congested_s: PathTime = PATH_TIMES["congested_s"] * PACKET_TIME_S
     """reps, plb: a one-way delay that is more than this above the least counts as a congestion mark; unblocked: as
     blocked."""
     explore_packets: Annotated[int, Meta(ge=1, le=65536)] = 32
     """reps: sent at random when a flow begins or thaws."""
-    freeze_s: PathTime = 0.25
+    freeze_s: PathTime = PATH_TIMES["freeze_s"] * PACKET_TIME_S
     """reps: how long a loss freezes a flow."""
     congested_share: Annotated[float, Meta(gt=0, le=1)] = 0.5
     """plb: of a round's packets; makes the round congested."""
@@ -78,7 +80,7 @@ class PathSettings:
     """plb: congested rounds in succession that move a flow."""
     idle_rounds: Annotated[int, Meta(ge=1)] = 3
     """plb: as ``rounds``, for a flow that has nothing on its way."""
-    avoid_s: PathTime = 0.1
+    avoid_s: PathTime = PATH_TIMES["avoid_s"] * PACKET_TIME_S
     """unblocked: how long a blocked path is avoided."""
     suspend_s: PathTime = 60.0
     """plb: for one to two times that long after a time-out, congestion moves the flow no more."""
@@ -136,7 +138,7 @@ class CodingPolicy(CodingRules):
 
     sampling_s: Annotated[float, Meta(gt=0, le=60)] | None = None
     """Sampling time of all estimators but ``paths``; None: 256 packet times."""
-    flush_s: Annotated[float, Meta(gt=0, le=1)] = 0.005
+    flush_s: Annotated[float, Meta(gt=0, le=1)] = FLUSH_PACKET_TIMES * PACKET_TIME_S
     """A unit that has got no packet for this long is closed with the packets it has."""
 
 
@@ -166,8 +168,8 @@ class Policy:
 
     version: int
     scheme: str
-    packet_time_s: Annotated[float, Meta(gt=0)] = 0.0006
-    """Time of 1500 B on the slowest fabric link (default: 20 Mbit/s)."""
+    packet_time_s: Annotated[float, Meta(gt=0)] = PACKET_TIME_S
+    """Time of 1500 B on the slowest fabric link."""
     short_limit_bytes: NotNegative = 100_000
     """A flow is short while it has sent less payload than this (per inner 5-tuple and direction)."""
     prior_knowledge: bool = False

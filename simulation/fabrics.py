@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import capstan_native
 
@@ -12,6 +12,8 @@ from capstan_client.errors import CapstanError
 
 PS_PER_S = 10**12
 BITS_PER_GBIT = 10**9
+MOST_GBPS: Final = 10_000
+MOST_US: Final = 1e9
 
 
 class SettingsError(CapstanError, ValueError):
@@ -118,13 +120,13 @@ class Fabric:
 
 def bits_per_second(gbps: float) -> int:
     """Return a rate in whole bit/s. Raises SettingsError if it is negative or above 10 Tbit/s."""
-    if not 0 <= gbps <= 10_000:
-        raise SettingsError(f"a rate of {gbps} Gbit/s: give 0 to 10000")
+    if not 0 <= gbps <= MOST_GBPS:
+        raise SettingsError(f"a rate of {gbps} Gbit/s: give 0 to {MOST_GBPS}")
     return round(gbps * BITS_PER_GBIT)
 
 
 def picoseconds(us: float) -> int:
     """Return a time in whole picoseconds. Raises SettingsError if it is negative or above 1000 s."""
-    if not 0 <= us <= 1e9:
-        raise SettingsError(f"a time of {us} us: give 0 to 1e9")
+    if not 0 <= us <= MOST_US:
+        raise SettingsError(f"a time of {us} us: give 0 to {MOST_US:g}")
     return round(us * 1_000_000)

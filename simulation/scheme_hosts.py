@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from controller.schemes.hosts import PFabric
 from experiments.spec.simulated import buffer_problem
-from experiments.spec.spec import PACKET_BYTES, Spec
+from experiments.spec.spec import Spec
+from protocol.packet_time import PACKET_BYTES
 from simulation.fabrics import SettingsError
 from simulation.settings import Buffer, PFabricHosts, Sharing
 from simulation.spec_marks import has_rooms, mark_from, need_marks

@@ -35,6 +35,8 @@ OWN_RATE_BIT: Final = 1000
 OWN_BURST: Final = FRAME_BYTES + 86
 FILTER_PREFERENCE: Final = 1
 MOST_MBPS: Final = 10**7
+MOST_BUFFER_PACKETS: Final = 1_000_000
+MOST_BUFFER_BYTES: Final = 10**12
 _BUFFERS: Final = frozenset({"buffer_packets", "buffer_bytes"})
 
 
@@ -53,14 +55,16 @@ class Link:
     buffer_packets: Annotated[
         int,
         Meta(
-            ge=1, le=1_000_000, description="packets that the port's queue holds before it drops the newest"
+            ge=1,
+            le=MOST_BUFFER_PACKETS,
+            description="packets that the port's queue holds before it drops the newest",
         ),
     ] = 256
     delay_ms: Annotated[
         float, Meta(ge=0, le=10**6, description="one-way delay in ms, where the kernel has netem")
     ] = 0.0
     buffer_bytes: Annotated[
-        Annotated[int, Meta(ge=1, le=10**12)] | None,
+        Annotated[int, Meta(ge=1, le=MOST_BUFFER_BYTES)] | None,
         Meta(description="bytes of packets that the port's queue holds, in place of buffer_packets"),
     ] = None
 

@@ -7,6 +7,7 @@ import click
 from cli.commands.lab import lab_client
 from cli.console import results
 from cli.privileges import need_root
+from controller.api.bodies import MOST_DELAY_MS, SLOW_MBPS
 
 OF_LINKS = ("link-down", "slow-link")
 
@@ -17,9 +18,9 @@ OF_LINKS = ("link-down", "slow-link")
 )
 @click.argument("name")
 @click.argument("state", type=click.Choice(["down", "slow", "up"]))
-@click.argument("rate_mbps", required=False, type=click.FloatRange(0.001, 1e6))
+@click.argument("rate_mbps", required=False, type=click.FloatRange(*SLOW_MBPS))
 @click.option(
-    "--delay-ms", type=click.FloatRange(0, 10_000), help="Delay on top, where the kernel has netem."
+    "--delay-ms", type=click.FloatRange(0, MOST_DELAY_MS), help="Delay on top, where the kernel has netem."
 )
 @click.option("--lab", "lab_id", help="Id of the lab, if several are up.")
 def link_command(

@@ -11,6 +11,7 @@ from cli.console import json_option
 from cli.recordings import Recording, recording_options
 from cli.simulated_trace import TRANSPORTS, TraceRequest, run_trace
 from cli.spec_options import database_option, points_option, repeats_option, results_option, schemes_option
+from simulation.fabrics import MOST_GBPS, MOST_US
 from simulation.settings import PATHS, Paths, Queue
 from simulation.tcp import Profile
 from topologies.cores import own_cores
@@ -24,8 +25,7 @@ OF_BOTH: Final = frozenset({"spec", "trace_file", "seed", "json_file"})
 _NUMBER: Final = click.IntRange(1, 2**32 - 1)
 """What the simulator counts in 32 bits."""
 _BYTES: Final = click.IntRange(1, 2**63 - 1)
-_GBPS: Final = click.FloatRange(0, 10_000, min_open=True)
-_MOST_US: Final = 1e9
+_GBPS: Final = click.FloatRange(0, MOST_GBPS, min_open=True)
 
 
 @click.command(
@@ -83,7 +83,7 @@ _MOST_US: Final = 1e9
 @click.option("--fabric-gbps", type=_GBPS, default=10.0, show_default=True, help="Rate of all other links.")
 @click.option(
     "--delay-us",
-    type=click.FloatRange(0, _MOST_US),
+    type=click.FloatRange(0, MOST_US),
     default=0.2,
     show_default=True,
     help="Delay of every link, one way.",
@@ -109,7 +109,7 @@ _MOST_US: Final = 1e9
 @click.option("--largest-window", type=_NUMBER, help="Packets. Default with pfabric: 15.")
 @click.option(
     "--timeout-us",
-    type=click.FloatRange(0, _MOST_US, min_open=True),
+    type=click.FloatRange(0, MOST_US, min_open=True),
     help="With pfabric fixed, default 45; with TCP the least.",
 )
 @click.option(

@@ -17,6 +17,7 @@ from capstan_client.progress import Progress
 from cli.console import json_option, progress, results, write_text
 from cli.controller_options import authority_option, token_file_option
 from cli.spec_options import repeats_option, seed_option
+from experiments.results.packet_trace import WINDOW_MS
 from plain.text_file import read_text
 
 
@@ -58,7 +59,7 @@ from plain.text_file import read_text
 @click.option(
     "--record-for",
     type=click.FloatRange(1),
-    default=1000.0,
+    default=WINDOW_MS,
     show_default=True,
     metavar="MS",
     help="Length of what --record records, in ms.",

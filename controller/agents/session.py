@@ -38,6 +38,7 @@ from protocol.control import (
     proof,
 )
 from protocol.frames import ControlError, encode
+from protocol.limits import ERROR_CHARS
 from protocol.sent_again import SentAgain
 
 OPENING_TIMEOUT_S: Final = 5.0
@@ -52,8 +53,6 @@ READ_BYTES: Final = 64 * 1024
 MOST_COUNTERS: Final = 512
 LONGEST_COUNTER: Final = 100
 """Characters of a counter's name."""
-ERROR_CHARS: Final = 4096
-"""Of why an agent has not applied a policy: it is in every answer about agents."""
 DECISIONS_BYTES: Final = 64 * 1024
 """More than so much that the agent has not read, and decisions are not worth anything to it: it asks again."""
 

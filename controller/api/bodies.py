@@ -32,6 +32,10 @@ an empty list, which has three here."""
 _COUNTED: Final = 1 << 18
 """Bytes at once: counting holds the interpreter for under a millisecond."""
 _SEPARATORS: Final = (b",", b"[", b"{")
+SLOW_MBPS: Final = (0.001, 1e6)
+"""Least and most rate of a link that is made slow."""
+MOST_DELAY_MS: Final = LONGEST_DELAY_US / 1000
+"""That is put on top of a link's own."""
 DEEPEST: Final = 64
 """Levels of objects and lists in a body."""
 
@@ -81,8 +85,8 @@ class FaultBody:
 
     kind: Literal["link-down", "switch-down", "slow-link", "agent-down"]
     target: str
-    rate_mbps: float | None = within(0.001, 1e6, "Mbit/s", default=None)
-    delay_ms: float | None = within(0, LONGEST_DELAY_US / 1000, "ms", default=None)
+    rate_mbps: float | None = within(*SLOW_MBPS, "Mbit/s", default=None)
+    delay_ms: float | None = within(0, MOST_DELAY_MS, "ms", default=None)
 
     @staticmethod
     def rule() -> dict[str, Any]:

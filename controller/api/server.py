@@ -32,6 +32,7 @@ from controller.store.experiments import ExperimentStore
 
 MAX_BODY_BYTES: Final = Limits().body_bytes
 """Of a request whose route does not say otherwise (`Description.most_body_bytes`)."""
+SUBMITS_PER_S: Final = 5.0
 SUBMIT_BURST: Final = 500
 RESULTS_PER_S: Final = 16 << 20
 """Bytes of results a second, of all clients in the long run: reading and keeping them takes the controller's time."""
@@ -50,7 +51,7 @@ class ApiSettings:
     token: str | None = None
     lab: bool = False
     read_token: str | None = None
-    submits_per_s: float = 5.0
+    submits_per_s: float = SUBMITS_PER_S
     page: Path = BUILT
     opens_on_tour: bool = False
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 LOCAL_PORT_FIRST = 0xFFFFFF00
 """Port numbers from here on are reserved by OpenFlow; OFPP_LOCAL among them carries the bridge's name."""
+MOST_PORTS: Final = 4096
+"""Of one switch; one that says more is refused."""
 
 
 @dataclass(frozen=True, slots=True)

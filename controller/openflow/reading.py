@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from controller.fabric.switch_data import LOCAL_PORT_FIRST, MeterReading, Port
+from controller.fabric.switch_data import LOCAL_PORT_FIRST, MOST_PORTS, MeterReading, Port
 from controller.openflow.lengths import EntryForm, MalformedError, Span, entries, need
 from controller.openflow.osken import ofp
 
@@ -30,8 +30,6 @@ _METER: Final = struct.Struct("!IH6xIQQ")
 _OXM: Final = struct.Struct("!HBB")
 
 _HELLO_ELEMENT: Final = EntryForm("hello element", 2, 4, aligned=False, padded=True)
-MOST_PORTS: Final = 4096
-"""Of one switch; one that says more is refused."""
 PORT_FORM: Final = EntryForm("port", 4, _PORT.size, most=MOST_PORTS)
 _PORT_PROPERTY: Final = EntryForm("port property", 2, 4, aligned=False, padded=True)
 FLOW_FORM: Final = EntryForm("flow description", 0, _FLOW.size + 16)

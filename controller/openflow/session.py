@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from controller.fabric.switch_data import MeterReading, Port
+from controller.fabric.switch_data import MOST_PORTS, MeterReading, Port
 from controller.openflow import bundle, codec, reading, requests
 from controller.openflow.error_names import error_names
 from controller.openflow.errors import PeerError, SwitchError, describe
@@ -308,8 +308,8 @@ class OpenFlowSession:
         port = reading.port_status(message)
         if port is not None:
             self._ports[port.number] = port
-            if len(self._ports) > reading.MOST_PORTS:
-                raise PeerError(f"it has had more than {reading.MOST_PORTS} ports")
+            if len(self._ports) > MOST_PORTS:
+                raise PeerError(f"it has had more than {MOST_PORTS} ports")
             if self.ready:
                 yield PortStatus(port)
 

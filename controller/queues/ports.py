@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final, Literal
 
+from controller.fabric.switch_data import MOST_PORTS
 from ovsdb.port_queues import (
     APPLIED,
     ASKED_KEYS,
@@ -41,8 +42,6 @@ OWNER: Final = "capstan-owner"
 """Key of `external_ids` that marks rows of QoS and Queue which this controller has made."""
 OWN_RATE_BPS: Final = 12_000
 """The least that Open vSwitch gives a class of its HTB tree: what a lower queue may send beside higher ones."""
-MOST_PORTS: Final = 4096
-"""Of a switch, as by OpenFlow; the others of its database are left alone."""
 
 By = Literal["writer", "openvswitch", "none"]
 

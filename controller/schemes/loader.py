@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from capstan_client.errors import CapstanError
-from controller.schemes.scheme import PATH_TIMES, ClassScheme, Scheme
+from controller.schemes.scheme import ClassScheme, Scheme
 from ovsdb.port_queues import queues_problem
 from plain.reading import PlainError, build, did_you_mean
 from plain.shown import shown
 from plain.yaml_source import Problem, path_of, read
+from protocol.packet_time import PATH_TIMES
 from protocol.policy import PATH_PARAMETERS, coding_problem, one_estimator, path_problem
 from protocol.priority import thresholds_problem
 

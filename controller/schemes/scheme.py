@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from controller.schemes.hosts import Dctcp, PFabric
 from protocol.admission import AdmissionPolicy
+from protocol.packet_time import FLUSH_PACKET_TIMES, PATH_TIMES
 from protocol.policy import (
     PATH_PARAMETERS,
     CodingRules,
@@ -58,7 +59,7 @@ class Coding(CodingRules):
     """Coding of one class's packets, with its times in packet times."""
 
     sampling_packet_times: Positive | None = None
-    flush_packet_times: Positive = 1.25
+    flush_packet_times: Positive = FLUSH_PACKET_TIMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +84,6 @@ class PathParameters:
         """Return what is not left out."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
-
-
-PATH_TIMES: Final = {"gap_s": 41.7, "congested_s": 50.0, "freeze_s": 500.0, "avoid_s": 128.0}
-"""Times of path policies where the scheme says nothing, in packet times: LetFlow's 500 us at 1 Gbit/s; a fifth of a
-buffer of 256 packets, where REPS's switches begin to mark; two full buffers; half of one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ VERSION: Final = 1
 KINDS: Final = ("data", "acknowledgement", "opening", "repair", "feedback")
 CLASSES: Final = ("none", "short", "long", "control")
 OUTCOMES: Final = ("sent", "dropped", "pending")
+WINDOW_MS: Final = 1000.0
+"""Of a recording, unless another length is asked for."""
 MOST_HOPS: Final = 200_000
 """Of one recording: some 3 MB of file, and what a page draws without waiting."""
 MOST_BYTES: Final = 64_000_000

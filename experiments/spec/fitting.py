@@ -85,7 +85,7 @@ def fit(spec: Spec, cores: float, costs: PacketCosts, *, paths_first: bool = Fal
 
 
 def scaled(spec: Spec, scale: float, costs: PacketCosts, *, paths_first: bool = False) -> Fit:
-    """Return *spec* with that share (0.02 to 1) of its packets a second. Raises FitError for another number.
+    """Return *spec* with that share (`LEAST_SCALE` to 1) of its packets a second. Raises FitError for another number.
 
     paths_first: by fewer paths as far as they go, the rest by slower links.
     """

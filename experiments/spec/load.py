@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from experiments.spec.spec import PACKET_BYTES, Spec
+from experiments.spec.spec import Spec
+from protocol.packet_time import PACKET_BYTES
 from workloads.applications import mean_bytes, parts
 from workloads.arrivals import flow_rate
 

@@ -8,13 +8,14 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
+from topologies.links import MOST_BUFFER_BYTES, MOST_BUFFER_PACKETS
 from workloads.description import MOST_LAB_FLOWS
 
 SimulatedProfile = Literal["ns2", "linux", "datacenter"]
 SimulatedControl = Literal["newreno", "cubic", "dctcp"]
 WITHIN: Final = 0.15
-Packets = Annotated[int, Meta(ge=1, le=1_000_000)]
-BufferBytes = Annotated[int, Meta(ge=1, le=10**12)]
+Packets = Annotated[int, Meta(ge=1, le=MOST_BUFFER_PACKETS)]
+BufferBytes = Annotated[int, Meta(ge=1, le=MOST_BUFFER_BYTES)]
 TimeoutMs = Annotated[float, Meta(gt=0, le=60_000)]
 
 
@@ -93,7 +94,7 @@ class Simulation:
         Meta(description="of switches, in place of their ports' buffers (dynamic threshold)"),
     ] = None
     mark_from_packets: Annotated[
-        Annotated[int, Meta(ge=0, le=1_000_000)] | None,
+        Annotated[int, Meta(ge=0, le=MOST_BUFFER_PACKETS)] | None,
         Meta(
             description="waiting packets from which an arriving one is marked (ECN); 0: never; default: 65 with dctcp"
         ),

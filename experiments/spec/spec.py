@@ -12,14 +12,13 @@ from msgspec import Meta
 
 from experiments.spec.simulated import Simulation
 from plain.reading import build
+from protocol.packet_time import PACKET_BYTES, packet_time_s
 from topologies.fabric_spec import FabricSpec
 from workloads.applications import mean_bytes, parts
 from workloads.arrivals import busy_s, flow_rate
 from workloads.description import Endpoint, Label, Positive, Transport, Workload
 from workloads.plan import Plan, build_plan, offered_capacity_bps
 
-PACKET_BYTES: Final = 1500
-"""A packet time is the time of this many bytes on the slowest link between switches."""
 DRAIN_MARGIN_S: Final = 0.2
 ALL_SCHEMES: Final = "all"
 """In place of a scheme's name: every scheme that comes with Capstan, and is not listed by itself."""
@@ -198,7 +197,7 @@ class Spec:
         rate = self.fabric.slowest_link_mbps
         if rate is None:
             raise ValueError("a fabric without a shaped link has no packet time")
-        return PACKET_BYTES * 8 / (rate * 1e6)
+        return packet_time_s(rate)
 
     @property
     def pause_s(self) -> float:

@@ -13,8 +13,7 @@ from wsgiref.types import WSGIApplication
 
 from controller.api.front.backend import serve
 from controller.api.front.frames import read_taken_here, send_taken_here
-from controller.api.front.limits import FrontSettings
-from controller.api.front.process import BACKLOG
+from controller.api.front.limits import BACKLOG, FrontSettings
 from controller.api.front.server import HttpServer
 from controller.process.control_thread import ControlThread
 from loops.thread import LoopThread

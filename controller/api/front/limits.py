@@ -6,10 +6,13 @@ import dataclasses
 import json
 import re
 from dataclasses import dataclass, field
+from typing import Final
 
 from plain.reading import build
 
 MIB = 1 << 20
+BACKLOG: Final = 1024
+"""Connections that wait to be accepted, as when a class opens the page at once, or while the process begins."""
 
 
 @dataclass(frozen=True, slots=True)

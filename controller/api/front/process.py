@@ -18,13 +18,11 @@ from typing import Final
 from wsgiref.types import WSGIApplication
 
 from controller.api.front.backend import serve_control
-from controller.api.front.limits import FrontSettings
+from controller.api.front.limits import BACKLOG, FrontSettings
 from controller.process.control_thread import ControlThread
 
 _LOG: Final = logging.getLogger("capstan.api")
 ROOT: Final = Path(__file__).resolve().parents[3]
-BACKLOG: Final = 1024
-"""Connections that wait to be accepted, as when a class opens the page at once, or while the process begins."""
 AGAIN_S: Final = 0.5
 """Between the end of a process that has ended soon after its begin and the next one; else that follows at once."""
 SOON_S: Final = 5.0

@@ -18,7 +18,7 @@ from controller.api.front.coalescing import RequestQueue
 from controller.api.front.connection import Connection
 from controller.api.front.frames import send_taken
 from controller.api.front.large_responses import LargeResponses
-from controller.api.front.limits import FrontSettings, TlsFiles
+from controller.api.front.limits import BACKLOG, FrontSettings, TlsFiles
 from controller.api.front.places import Places, Waiting, group_of
 from controller.api.front.relay import Worker
 from controller.api.problems import ProblemError
@@ -31,7 +31,6 @@ AT_WORK: Final = 1
 interpreter, and the control plane is one of them; a second one at a time makes no answer come earlier."""
 TURN_S: Final = 0.02
 """After which an answer does not count as being made any more: it waits for something, or is large."""
-BACKLOG: Final = 1024
 REFUSED: Final = "CAPSTAN_REFUSED"
 """In the environment of a request for metrics: what this process has refused. Clients' headers begin with HTTP_."""
 MOST_REFUSED: Final = 100

@@ -56,7 +56,7 @@ class _Client:
         return 0 <= self.wanted <= len(self.received)
 
 
-def ask(address: str, port: int, count: int, seconds: float, apart: bool) -> dict[str, Any]:
+def ask(address: str, port: int, *, count: int, seconds: float, apart: bool) -> dict[str, Any]:
     """Return what `benchmarks.api_load.parse` takes."""
     us: Counter[int] = Counter()
     refused = broken = 0
@@ -89,5 +89,11 @@ def ask(address: str, port: int, count: int, seconds: float, apart: bool) -> dic
 
 
 if __name__ == "__main__":
-    counts = ask(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), "apart" in sys.argv[5:])
+    counts = ask(
+        sys.argv[1],
+        int(sys.argv[2]),
+        count=int(sys.argv[3]),
+        seconds=float(sys.argv[4]),
+        apart="apart" in sys.argv[5:],
+    )
     print(json.dumps(counts))

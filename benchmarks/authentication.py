@@ -60,7 +60,7 @@ def _carry_us(cores: tuple[AgentCore, AgentCore], size: int) -> float:
     for _ in range(PACKETS):
         sender.packet_from_host(packet, 0.0)
         for datagram in sender.datagrams_to_send():
-            receiver.receive_datagram(datagram.data, _UNDERLAY[0], datagram.source_port, 0, 0.0)
+            receiver.receive_datagram(datagram.data, _UNDERLAY[0], datagram.source_port, 0, now=0.0)
         taken += len(receiver.packets_to_deliver())
     spent = time.perf_counter() - began
     receiver.datagrams_to_send()

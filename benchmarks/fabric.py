@@ -44,15 +44,15 @@ def run() -> dict[str, Any]:
     )
     figures: dict[str, Figure] = {}
     with Deployment(spec) as lab:
-        figures |= _round_trips(lab, "fabric", "10.0.2.1", "10.128.2.1", RTT_GOAL_MS)
+        figures |= _round_trips(lab, "fabric", raw="10.0.2.1", through="10.128.2.1", goal_ms=RTT_GOAL_MS)
         _direct_link(lab)
-        figures |= _round_trips(lab, "link", _UNDERLAY[1], _OVERLAY[1], RTT_GOAL_MS)
+        figures |= _round_trips(lab, "link", raw=_UNDERLAY[1], through=_OVERLAY[1], goal_ms=RTT_GOAL_MS)
         figures |= _throughput(lab)
     notes = ("fabric: two leaves and a spine of Open vSwitch; link: one veth pair, offloads off; TCP: cubic",)
     return document(figures, notes)
 
 
-def _round_trips(lab: Deployment, name: str, raw: str, through: str, goal_ms: float) -> dict[str, Figure]:
+def _round_trips(lab: Deployment, name: str, *, raw: str, through: str, goal_ms: float) -> dict[str, Figure]:
     """Return the medians of idle pings, the two ways in turn."""
     samples: dict[str, list[float]] = {raw: [], through: []}
     for _ in range(3):

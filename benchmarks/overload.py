@@ -59,7 +59,7 @@ def measure(directory: Path, cycles: int) -> dict[str, Any]:
         ):
             timed = (fabric, floor)
             _, cursor = client.events()
-            _block(measured.alone, timed, cycles, pid, api)
+            _block(measured.alone, timed=timed, cycles=cycles, pid=pid, api=api)
             measured.connections_before = _sockets(pid)
             hosts_before = len(client.fabric()["hosts"])
             port = str(urlsplit(api).port)
@@ -68,7 +68,9 @@ def measure(directory: Path, cycles: int) -> dict[str, Any]:
             loads = {"agents": ("overload_agents", *of_agents), "bodies": ("overload_bodies", port)}
             for name, (module, *arguments) in loads.items():
                 block = Block()
-                measured.clients[name] = _beside_load(block, module, arguments, timed, cycles, pid, api)
+                measured.clients[name] = _beside_load(
+                    block, module, arguments, timed=timed, cycles=cycles, pid=pid, api=api
+                )
                 setattr(measured, name, block)
                 time.sleep(AFTER_S)
             taken_before = _packet_ins(client)
@@ -80,11 +82,11 @@ def measure(directory: Path, cycles: int) -> dict[str, Any]:
                     first="loading",
                     patience_s=LOADING_S,
                 ) as loading:
-                    _block(measured.loaded, timed, cycles, pid, api)
+                    _block(measured.loaded, timed=timed, cycles=cycles, pid=pid, api=api)
                     measured.loads = _last_words(loading)
                     measured.loads["packet_ins_taken"] = _packet_ins(client) - taken_before
                 time.sleep(AFTER_S)
-            _block(measured.after, timed, cycles, pid, api)
+            _block(measured.after, timed=timed, cycles=cycles, pid=pid, api=api)
             _look(measured, client, cursor, pid)
             measured.hosts_after = len(client.fabric()["hosts"]) - hosts_before
     return document(figures(measured), notes(measured, cycles))
@@ -94,6 +96,7 @@ def _beside_load(
     block: Block,
     module: str,
     arguments: list[str],
+    *,
     timed: tuple[subprocess.Popen[str], subprocess.Popen[str]],
     cycles: int,
     pid: int,
@@ -102,12 +105,17 @@ def _beside_load(
     """Measure a block beside a load; return what of the load there was."""
     program = f"benchmarks.{module}"
     with _program(program, *arguments, first="loading", patience_s=LOADING_S) as loading:
-        _block(block, timed, cycles, pid, api)
+        _block(block, timed=timed, cycles=cycles, pid=pid, api=api)
         return _last_words(loading)
 
 
 def _block(
-    block: Block, timed: tuple[subprocess.Popen[str], subprocess.Popen[str]], cycles: int, pid: int, api: str
+    block: Block,
+    *,
+    timed: tuple[subprocess.Popen[str], subprocess.Popen[str]],
+    cycles: int,
+    pid: int,
+    api: str,
 ) -> None:
     """Measure a block. timed: the fabric's program and the floor's, at the same time."""
     with _memory(pid, block), _health(api, block.health_ms), sampled(block.idle):

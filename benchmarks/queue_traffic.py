@@ -80,7 +80,7 @@ def echo(port: int, priority: int) -> None:
         sock.sendto(data, sender)
 
 
-def ping(destination: str, port: int, priority: int, count: int, interval: float) -> None:
+def ping(destination: str, port: int, *, priority: int, count: int, interval: float) -> None:
     """Print round-trip times of small datagrams, in ms; null for one that has not come back in 20 seconds."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     _mark(sock, priority)
@@ -138,7 +138,7 @@ def main(words: list[str]) -> None:
         case ["echo", port, priority]:
             echo(int(port), int(priority))
         case ["ping", destination, port, priority, count, interval]:
-            ping(destination, int(port), int(priority), int(count), float(interval))
+            ping(destination, int(port), priority=int(priority), count=int(count), interval=float(interval))
         case ["receive", port, skip, seconds]:
             receive(int(port), float(skip), float(seconds))
         case ["send", destination, port, priority, seconds]:

@@ -37,7 +37,9 @@ class ReportingError(CapstanError, RuntimeError):
     """The controller did not take the agent in, or did not ask for flows."""
 
 
-def report_flows(agents_socket: Path, token: str, count: int, peer: str, patience_s: float = 120.0) -> None:
+def report_flows(
+    agents_socket: Path, token: str, *, count: int, peer: str, patience_s: float = 120.0
+) -> None:
     """Join as `AGENTS` agents, report *count* short flows to *peer* (an overlay address) when asked for flows, and
     leave.
 

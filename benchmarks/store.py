@@ -41,7 +41,7 @@ def run(records: int = RECORDS, of_a_run: int = OF_A_RUN, pages: int = PAGES) ->
     """Return all figures. *records*: in the database at the end, *of_a_run* each run."""
     with _database() as engine:
         store = ExperimentStore(engine)
-        number = int(store.create("bench", 1, {}, {}, {})["id"])
+        number = int(store.create("bench", 1, {}, versions={}, machine={})["id"])
         rates = [_keep(store, number, repeat, of_a_run) for repeat in range(MEASURED_RUNS)]
         _fill(engine, number, of_a_run, records)
         rng = np.random.default_rng(1)

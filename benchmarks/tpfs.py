@@ -100,7 +100,9 @@ def _measured(count: int) -> dict[str, Any]:
         mine = application == number
         records["bytes"][mine] = distribution(Sizes(kind="table", table=table)).sample(rng, int(mine.sum()))
     start = time.perf_counter()
-    types = flow_types(records, [f"10.128.{n}.1" for n in range(HOSTS)], PUBLISHED["websearch"][0.8], 0.6)
+    types = flow_types(
+        records, [f"10.128.{n}.1" for n in range(HOSTS)], PUBLISHED["websearch"][0.8], load=0.6
+    )
     seconds = time.perf_counter() - start
     return {
         "seconds": seconds,

@@ -100,7 +100,7 @@ def _plan() -> Plan:
         applications=APPLICATIONS,
     )
     hosts = [Endpoint(host, leaf, "") for leaf, host in enumerate(HOSTS, 1)]
-    return build_plan(Workload(flows), hosts, 1, 0, 0.2, None)
+    return build_plan(Workload(flows), hosts, seed=1, repeat=0, warm_up_s=0.2, capacity_bps=None)
 
 
 def _policy(version: int, typed: bool) -> Policy:

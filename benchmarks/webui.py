@@ -182,7 +182,7 @@ def _fill(lab: Deployment, rows: int) -> None:
     peer = lab.client.fabric()["hosts"][0]["overlay"][0]
     run_dir = lab.lab.run_dir
     token = (run_dir / "agents-token").read_text(encoding="utf-8").strip()
-    report_flows(run_dir / "agents.sock", token, rows, peer)
+    report_flows(run_dir / "agents.sock", token, count=rows, peer=peer)
 
 
 def _table(watched: Watched, rows: int) -> dict[str, Figure]:

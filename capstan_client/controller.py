@@ -84,6 +84,7 @@ class ControllerClient(Connected):
         self,
         scheme: str | Mapping[str, Any],
         packet_time_s: float,
+        *,
         overrides: Mapping[str, Any] | None = None,
         timeout_s: float = 10.0,
         forget_flows: bool = False,
@@ -99,7 +100,7 @@ class ControllerClient(Connected):
             "timeout_s": timeout_s,
             "forget_flows": forget_flows,
         }
-        return self._ask("PUT", "/scheme", body, timeout_s + ANSWER_TIMEOUT_S)
+        return self._ask("PUT", "/scheme", body, timeout_s=timeout_s + ANSWER_TIMEOUT_S)
 
     def scheme(self) -> dict[str, Any]:
         """Return the scheme in force."""
@@ -131,7 +132,7 @@ class ControllerClient(Connected):
         """Return flow entries of all agents by host. Raises ControllerError if an agent does not answer."""
         # A number of its own: where the request is sent twice since an answer was lost, no flow is forgotten unseen.
         body = {"forget": forget, "timeout_s": timeout_s, "question": secrets.randbits(53)}
-        data = self._ask("POST", "/flows/report", body, timeout_s + ANSWER_TIMEOUT_S)
+        data = self._ask("POST", "/flows/report", body, timeout_s=timeout_s + ANSWER_TIMEOUT_S)
         if data["missing"]:
             raise ControllerError(
                 f"no flow report from the agents of {', '.join(data['missing'])} within {timeout_s:g} s"
@@ -171,6 +172,7 @@ class ControllerClient(Connected):
         name: str,
         seed: int,
         spec: Mapping[str, Any],
+        *,
         versions: Mapping[str, str],
         machine: Mapping[str, Any],
     ) -> int:
@@ -186,7 +188,7 @@ class ControllerClient(Connected):
 
     def add_run(self, experiment: int, run: Mapping[str, Any]) -> dict[str, Any]:
         """Keep a finished run with its flows; return the run as kept."""
-        return self._ask("POST", f"/experiments/{experiment}/runs", dict(run), 60.0)
+        return self._ask("POST", f"/experiments/{experiment}/runs", dict(run), timeout_s=60.0)
 
     def modes_of_run(self, experiment: int, run: int) -> list[dict[str, Any]]:
         """Return mode changes that the controller kept with a run."""
@@ -195,7 +197,10 @@ class ControllerClient(Connected):
     def finish_experiment(self, experiment: int, summary: Mapping[str, Any]) -> None:
         """Say that an experiment is finished, with its result document."""
         self._ask(
-            "PATCH", f"/experiments/{experiment}", {"state": "finished", "summary": dict(summary)}, 60.0
+            "PATCH",
+            f"/experiments/{experiment}",
+            {"state": "finished", "summary": dict(summary)},
+            timeout_s=60.0,
         )
 
     def fail_experiment(self, experiment: int, error: str, cancelled: bool = False) -> None:
@@ -212,6 +217,7 @@ class ControllerClient(Connected):
         method: str,
         path: str,
         body: Mapping[str, Any] | None = None,
+        *,
         timeout_s: float = ANSWER_TIMEOUT_S,
         query: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:

@@ -159,7 +159,7 @@ def _log(file: Path, answers: Mapping[str, Any], results: Path) -> Path:
 
 
 def _predicted(file: Path, answers: Mapping[str, Any], part: str) -> CheckResult:
-    said = _table(file, answers, "predictions", part, PREDICTIONS[part])
+    said = _table(file, answers, group="predictions", part=part, names=PREDICTIONS[part])
     wrong = [
         name for name, goes_on in PREDICTIONS[part].items() if said[name] != ("yes" if goes_on else "no")
     ]
@@ -174,7 +174,7 @@ def _measured(
     wanted: dict[str, float] = {"pings_lost": outage.pings_lost, "flows_failed": outage.flows_failed}
     if part == "controller":
         wanted["api_silent_s"] = outage.api_silent_s
-    said = _table(file, answers, "measurements", part, wanted)
+    said = _table(file, answers, group="measurements", part=part, names=wanted)
     wrong = [
         f"{name} is not {said[name]}: {_HOW[name]}"
         for name, value in wanted.items()
@@ -196,7 +196,7 @@ def _is_near(said: Any, value: float, tolerance: float) -> bool:
 
 
 def _table(
-    file: Path, answers: Mapping[str, Any], group: str, part: str, names: Iterable[str]
+    file: Path, answers: Mapping[str, Any], *, group: str, part: str, names: Iterable[str]
 ) -> Mapping[str, Any]:
     tables = answers.get(group)
     table = tables.get(part) if isinstance(tables, dict) else None

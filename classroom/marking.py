@@ -61,7 +61,9 @@ def mark_class(
     def mark_and_report(submission: Submission, number: int) -> Mark:
         user = sandbox.FIRST_USER + number % sandbox.USERS
         try:
-            mark = mark_submission(submission, limits, user, place, stopped, in_sandbox=in_sandbox)
+            mark = mark_submission(
+                submission, limits, user=user, groups=place, stopped=stopped, in_sandbox=in_sandbox
+            )
         except Exception as error:  # of one student, whatever it is: the others have their marks
             mark = Mark(
                 submission, (), f"could not be marked: {type(error).__name__}: {printable(str(error))}"
@@ -80,10 +82,10 @@ def mark_class(
 def mark_submission(
     submission: Submission,
     limits: sandbox.Limits,
+    *,
     user: int,
     groups: Path | None,
     stopped: threading.Event,
-    *,
     in_sandbox: bool,
 ) -> Mark:
     """Return what the check of *submission* finds within *limits*.
@@ -115,8 +117,10 @@ def mark_submission(
             environment = sandbox.plain_environment(home)
         output = scratch / "output.txt"
         group = new_group(groups, limits.together)
-        ending = sandbox.run(command, output, limits, group, environment, stopped)
-        return read_mark(submission, ending, place.verdict, output, limits)
+        ending = sandbox.run(
+            command, output, limits=limits, group=group, environment=environment, stopped=stopped
+        )
+        return read_mark(submission, ending, place.verdict, output=output, limits=limits)
 
 
 def _own_file(path: Path, content: bytes) -> Path:
@@ -126,7 +130,7 @@ def _own_file(path: Path, content: bytes) -> Path:
 
 
 def read_mark(
-    submission: Submission, ending: int | Broken, verdict: Path, output: Path, limits: sandbox.Limits
+    submission: Submission, ending: int | Broken, verdict: Path, *, output: Path, limits: sandbox.Limits
 ) -> Mark:
     """Return the mark that a check has left: its verdict, or why there is none.
 

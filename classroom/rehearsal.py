@@ -88,6 +88,7 @@ class Rehearsal:
         self,
         scheme: str | Mapping[str, Any],
         packet_time_s: float,
+        *,
         overrides: Mapping[str, Any] | None = None,
         timeout_s: float = 10.0,
         forget_flows: bool = False,
@@ -122,7 +123,7 @@ class Rehearsal:
         self._samples += 1
         links = [self._fabric_link(name) for name in fabric_links()]
         links += [
-            _link(f"{host}-{leaf}", "access", True, ACCESS_KBPS, self.share / 2)
+            _link(f"{host}-{leaf}", "access", True, rate_kbps=ACCESS_KBPS, share=self.share / 2)
             for host, leaf in HOSTS.items()
         ]
         return {"topic": "links", "at": self._now(), "interval_s": SAMPLE_S, "links": links}
@@ -134,7 +135,7 @@ class Rehearsal:
     def _fabric_link(self, name: str) -> dict[str, Any]:
         up = name not in self._faults.values()
         share = self.share if up and name not in self.idle else 0.0
-        return _link(name, "fabric", up, SLOW_KBPS if name in self.slow else RATE_KBPS, share)
+        return _link(name, "fabric", up, rate_kbps=SLOW_KBPS if name in self.slow else RATE_KBPS, share=share)
 
     def _now(self) -> float:
         return 1_760_000_000.0 + self._samples * SAMPLE_S
@@ -159,7 +160,7 @@ def all_links() -> list[str]:
     return fabric_links() + [f"{host}-{leaf}" for host, leaf in HOSTS.items()]
 
 
-def _link(name: str, kind: str, up: bool, rate_kbps: float, share: float) -> dict[str, Any]:
+def _link(name: str, kind: str, up: bool, *, rate_kbps: float, share: float) -> dict[str, Any]:
     busy, idle = _direction(rate_kbps, share), _direction(rate_kbps, share / 20)
     return {"name": name, "kind": kind, "up": up, "rate_kbps": rate_kbps, "ab": busy, "ba": idle}
 

@@ -171,6 +171,7 @@ def check_sandbox() -> None:
 def run(
     command: list[str],
     output: Path,
+    *,
     limits: Limits,
     group: ProcessGroup,
     environment: dict[str, str] | None = None,
@@ -197,7 +198,7 @@ def run(
             raise
     group.begun(process.pid)
     try:
-        broken = _watch(process, limits, group, deadline, stopped or threading.Event())
+        broken = _watch(process, limits, group=group, deadline=deadline, stopped=stopped or threading.Event())
     finally:
         process.kill()
         group.end()
@@ -208,6 +209,7 @@ def run(
 def _watch(
     process: subprocess.Popen[bytes],
     limits: Limits,
+    *,
     group: ProcessGroup,
     deadline: float,
     stopped: threading.Event,

@@ -51,11 +51,22 @@ def run_simulated(name: str, options: SimulationOptions) -> None:
         with StepDisplay(spec.title) as display:
             if spec.sweep:
                 result = simulate_sweep(
-                    spec, loaded.text, options.directory, display.update, options.cores, own_paths
+                    spec,
+                    loaded.text,
+                    options.directory,
+                    on_step=display.update,
+                    cores=options.cores,
+                    own_paths=own_paths,
                 )
             else:
                 result = simulate_spec(
-                    spec, loaded.text, options.directory, display.update, options.cores, recorder, own_paths
+                    spec,
+                    loaded.text,
+                    options.directory,
+                    on_step=display.update,
+                    cores=options.cores,
+                    recorder=recorder,
+                    own_paths=own_paths,
                 )
         if recording is not None and recorder is not None and recorder.trace is not None:
             write_recording(recorder.trace, recording.path)

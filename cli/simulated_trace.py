@@ -78,7 +78,7 @@ def run_trace(request: TraceRequest, options: Mapping[str, Any]) -> None:
         write_json(_document(settings, result, figures, others), request.json_file)
     if request.json_file != "-":
         profile = _profile_of(options["transport"], options["profile"])
-        _print(len(trace), settings, profile, result, figures, others)
+        _print(len(trace), settings, profile, result, figures=figures, others=others)
     beyond = [name for name, other in others.items() if other.holds(figures[name].value) is False]
     if beyond:
         progress.print(f"beyond the reference's tolerance: {'; '.join(beyond)}", markup=False, soft_wrap=True)
@@ -125,7 +125,7 @@ def _settings_of(
         delay_us,
         tuple(LinkChange.parse(text) for text in links),
     )
-    hosts = _hosts(transport, profile, window, largest_window, timeout_us)
+    hosts = _hosts(transport, profile, window=window, largest_window=largest_window, timeout_us=timeout_us)
     pfabric = isinstance(hosts, PFabricHosts)
     if pfabric and buffer_bytes is None and buffer_packets is None:
         buffer_bytes = _PFABRIC_BUFFER_BYTES
@@ -172,6 +172,7 @@ def _rarely_marks(settings: Settings) -> str | None:
 def _hosts(
     transport: str | None,
     profile: Profile | None,
+    *,
     window: int | None,
     largest_window: int | None,
     timeout_us: float | None,
@@ -225,6 +226,7 @@ def _print(
     settings: Settings,
     profile: Profile | None,
     result: Result,
+    *,
     figures: Mapping[str, Figure],
     others: Mapping[str, Expected],
 ) -> None:

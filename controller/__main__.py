@@ -219,7 +219,13 @@ def run_controller(
         database_url=database,
         openflow_address=openflow_address,
         openflow_port=openflow_port,
-        openflow_tls=_switch_tls(openflow_address, openflow_without_tls, switch_authority, certificate, key),
+        openflow_tls=_switch_tls(
+            openflow_address,
+            without_tls=openflow_without_tls,
+            authority=switch_authority,
+            certificate=certificate,
+            key=key,
+        ),
         switches=switches,
         api_address=api_address,
         api_port=api_port,
@@ -268,7 +274,7 @@ def _agents_tcp(agents_tls: str | None, certificate: Path | None, key: Path | No
 
 
 def _switch_tls(
-    address: str, without_tls: bool, authority: Path | None, certificate: Path | None, key: Path | None
+    address: str, *, without_tls: bool, authority: Path | None, certificate: Path | None, key: Path | None
 ) -> SwitchTls | None:
     """Return the TLS of switches that connect to *address*; None: OpenFlow in clear. Raises click.UsageError."""
     from controller.openflow.tls import SwitchTls

@@ -132,8 +132,8 @@ def serve(settings: Settings) -> None:
     except BaseException as error:
         process.running.stop()
         if isinstance(error, OSError):
-            endpoint = settings.openflow_address, settings.openflow_port
-            raise _not_listening("switches", "--openflow", *endpoint, error) from None
+            address, port = settings.openflow_address, settings.openflow_port
+            raise _not_listening("switches", "--openflow", address=address, port=port, error=error) from None
         raise
     try:
         process.serve_api()
@@ -191,7 +191,7 @@ class _Process:
         api = ApiSettings(
             self._tokens.operate, settings.lab, self._tokens.read, opens_on_tour=settings.opens_on_tour
         )
-        self._app: Final = make_app(self.running, store, api, VERSION, self._extension)
+        self._app: Final = make_app(self.running, store, api, VERSION, extension=self._extension)
         self._ending: Final = Ending()
         self._no_api: str | None = None
         """Why there is no API any more."""
@@ -203,7 +203,11 @@ class _Process:
         _end_on_signals(self._ending)
         on_first_death(lambda: _end_for_death(self._ending))
         _write_endpoints(
-            self._settings.data / "endpoints.json", self._settings, api, self.running, self._socket_path
+            self._settings.data / "endpoints.json",
+            self._settings,
+            api=api,
+            running=self.running,
+            socket_path=self._socket_path,
         )
         self._print_addresses(api)
         if self._retention is not None:
@@ -246,11 +250,11 @@ class _Process:
                 address,
                 port,
                 settings,
-                lambda code, after_s: self.running.events.add(http_restarted(code, after_s)),
-                self._give_up,
+                on_restart=lambda code, after_s: self.running.events.add(http_restarted(code, after_s)),
+                on_given_up=self._give_up,
             )
         except OSError as error:
-            raise _not_listening("the API", "--api", address, port, error) from None
+            raise _not_listening("the API", "--api", address=address, port=port, error=error) from None
 
     def _give_up(self, why: str) -> None:
         self._no_api = why
@@ -320,7 +324,7 @@ def _allowed_switches(settings: Settings) -> AllowedSwitches | None:
     return allowed
 
 
-def _not_listening(who: str, option: str, address: str, port: int, error: OSError) -> OSError:
+def _not_listening(who: str, option: str, *, address: str, port: int, error: OSError) -> OSError:
     number = error.errno or 0  # asyncio's text repeats the address; a resolver's numbers are negative
     why = os.strerror(number) if number > 0 else error.strerror or error
     return OSError(
@@ -371,7 +375,7 @@ def _end_for_death(ending: Ending) -> None:
 
 
 def _write_endpoints(
-    path: Path, settings: Settings, api: str, running: RunningController, socket_path: Path | None
+    path: Path, settings: Settings, *, api: str, running: RunningController, socket_path: Path | None
 ) -> None:
     tcp = settings.agents_tcp
     document = {

@@ -90,9 +90,9 @@ class ControlPlane:
             self._discovery,
             self._hosts,
             self._rollout,
-            self._modes,
-            self._announcements,
-            self._isolated,
+            modes=self._modes,
+            announcements=self._announcements,
+            isolated=self._isolated,
         )
         self._settling = Settling(self._switches, self._discovery, self._rollout)
 
@@ -133,7 +133,7 @@ class ControlPlane:
         out.events += self._discovery.switch_connected(dpid, ports, now)
         if switch.held is not None:
             numbers, most = (port.number for port in ports), self._isolated.most_held(dpid)
-            out.events += self._learning.held(dpid, numbers, switch.held.hosts, most, now)
+            out.events += self._learning.held(dpid, numbers, switch.held.hosts, most=most, now=now)
             switch.usable_at = now
             out.punts.add(dpid)
             self._plan.mark(now + GROWTH_DELAY_S)
@@ -185,7 +185,7 @@ class ControlPlane:
         self._send_probes(out, now)
         return self._finish(out, now)
 
-    def packet_in(self, dpid: int, in_port: int, cookie: int, data: bytes, now: float) -> Effects:
+    def packet_in(self, dpid: int, in_port: int, cookie: int, data: bytes, *, now: float) -> Effects:
         """Return the effects of a packet-in of an entry of ours; none for any other, or one that is malformed."""
         out = Outcome()
         place = PortRef(dpid, in_port)

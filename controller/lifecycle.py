@@ -80,6 +80,7 @@ class RunningController:
         key: bytes,
         openflow: tuple[str, int] | None,
         channel: ChannelSettings,
+        *,
         token: str,
         state_file: Path,
         initial: tuple[str, float],
@@ -101,10 +102,16 @@ class RunningController:
         self.agents.finished_flows.subscribe(self.learner.receive)
         self.admission = AdmissionService(self.agents, self.events.add)
         self._fabric_watch = FabricWatch(
-            self.admission, self.agents, self.events.add, self.snapshot, self.queues.rates_bps
+            self.admission, self.agents, self.events.add, self.snapshot, rates=self.queues.rates_bps
         )
         self.live = LiveView(
-            self.events, self.shell, self.agents, self.snapshot, self.rates, self.queues.latest, links_every_s
+            self.events,
+            self.shell,
+            self.agents,
+            self.snapshot,
+            rates=self.rates,
+            queues=self.queues.latest,
+            links_every_s=links_every_s,
         )
         self._hosts_seen = 0
         self._lab = lab
@@ -152,6 +159,7 @@ class RunningController:
     def set_scheme(
         self,
         scheme: str | Mapping[str, Any],
+        *,
         overrides: Mapping[str, Any],
         packet_time_s: float | None,
         timeout_s: float,

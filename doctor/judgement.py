@@ -95,12 +95,14 @@ def lines(results: Sequence[CheckResult]) -> list[str]:
     return text
 
 
-def _check_result(name: str, part: Part, good: bool, value: str, needed_for: str, advice: str) -> CheckResult:
+def _check_result(
+    name: str, part: Part, good: bool, *, value: str, needed_for: str, advice: str
+) -> CheckResult:
     bad: State = "lacks" if part == "lab" else "limited"
     return CheckResult(name, part, "ok" if good else bad, value, needed_for, "" if good else advice)
 
 
-def _tried(facts: Facts, attempt: str, name: str, part: Part, needed_for: str, advice: str) -> CheckResult:
+def _tried(facts: Facts, attempt: str, name: str, part: Part, *, needed_for: str, advice: str) -> CheckResult:
     outcome = facts.attempts.get(attempt, Attempt(None, "not tried"))
     if outcome.worked is None:
         hint = f"{_AS_ROOT} tries it" if facts.user_id != 0 else ""
@@ -109,7 +111,7 @@ def _tried(facts: Facts, attempt: str, name: str, part: Part, needed_for: str, a
     if missing and "not permitted" in outcome.said:
         advice = capability_advice(missing)
     value = "works" if outcome.worked else outcome.said or "not here"
-    return _check_result(name, part, outcome.worked, value, needed_for, advice)
+    return _check_result(name, part, outcome.worked, value=value, needed_for=needed_for, advice=advice)
 
 
 def _privileges(facts: Facts) -> Iterator[CheckResult]:
@@ -118,9 +120,9 @@ def _privileges(facts: Facts) -> Iterator[CheckResult]:
         "root",
         "lab",
         root,
-        "yes" if root else f"no, user id {facts.user_id}",
-        "namespaces, interfaces and switches of a lab",
-        "run it with sudo; `./capstan run` and others call sudo themselves",
+        value="yes" if root else f"no, user id {facts.user_id}",
+        needed_for="namespaces, interfaces and switches of a lab",
+        advice="run it with sudo; `./capstan run` and others call sudo themselves",
     )
     needed = {
         "CAP_SYS_ADMIN": "making network and mount namespaces, one for each host and switch",
@@ -130,7 +132,14 @@ def _privileges(facts: Facts) -> Iterator[CheckResult]:
     for name in NEEDED_CAPABILITIES if root else ():
         there = name in facts.capabilities
         advice = capability_advice((name,))
-        yield _check_result(name, "lab", there, "in effect" if there else "missing", needed[name], advice)
+        yield _check_result(
+            name,
+            "lab",
+            there,
+            value="in effect" if there else "missing",
+            needed_for=needed[name],
+            advice=advice,
+        )
 
 
 def _programs(facts: Facts) -> Iterator[CheckResult]:
@@ -140,9 +149,9 @@ def _programs(facts: Facts) -> Iterator[CheckResult]:
         "Python",
         "lab",
         facts.python >= LEAST_PYTHON,
-        python,
-        "everything",
-        f"Python {least} or newer: Debian 12, Ubuntu 24.04 or newer have it",
+        value=python,
+        needed_for="everything",
+        advice=f"Python {least} or newer: Debian 12, Ubuntu 24.04 or newer have it",
     )
     missing = facts.missing_programs
     packages = " ".join(sorted({*missing.values()}))
@@ -150,17 +159,17 @@ def _programs(facts: Facts) -> Iterator[CheckResult]:
         "programs",
         "lab",
         not missing,
-        f"not installed: {', '.join(missing)}" if missing else "all installed",
-        "switches, hosts and links of a lab",
-        f"./capstan demo installs them on Debian and Ubuntu; by hand: apt-get install {packages}",
+        value=f"not installed: {', '.join(missing)}" if missing else "all installed",
+        needed_for="switches, hosts and links of a lab",
+        advice=f"./capstan demo installs them on Debian and Ubuntu; by hand: apt-get install {packages}",
     )
     yield _check_result(
         "environment",
         "features",
         facts.environment,
-        ".venv is there" if facts.environment else "no .venv yet",
-        "every command but this one",
-        "the first start of any command makes it (network, or a package index in pip's configuration)",
+        value=".venv is there" if facts.environment else "no .venv yet",
+        needed_for="every command but this one",
+        advice="the first start of any command makes it (network, or a package index in pip's configuration)",
     )
 
 
@@ -170,8 +179,8 @@ def _network(facts: Facts) -> Iterator[CheckResult]:
         "namespaces",
         "network namespaces",
         "lab",
-        "hosts and switches of a lab",
-        namespace_advice(facts.capabilities),
+        needed_for="hosts and switches of a lab",
+        advice=namespace_advice(facts.capabilities),
     )
     tc = "links with a rate and a buffer"
     for name, needed_for, advice in (
@@ -181,14 +190,14 @@ def _network(facts: Facts) -> Iterator[CheckResult]:
         ("pfifo", tc, _KERNEL.format("sch_fifo")),
         ("packet sockets", "switches' ports and agents", capability_advice(("CAP_NET_RAW",))),
     ):
-        yield _tried(facts, name, name, "lab", needed_for, advice)
+        yield _tried(facts, name, name, "lab", needed_for=needed_for, advice=advice)
     yield _check_result(
         "cubic",
         "lab",
         "cubic" in facts.congestion_available,
-        f"available: {', '.join(facts.congestion_available)}; default: {facts.congestion_default}",
-        "TCP on a lab's hosts, unless a spec asks for another",
-        "modprobe tcp_cubic",
+        value=f"available: {', '.join(facts.congestion_available)}; default: {facts.congestion_default}",
+        needed_for="TCP on a lab's hosts, unless a spec asks for another",
+        advice="modprobe tcp_cubic",
     )
 
 
@@ -197,30 +206,31 @@ def _features(facts: Facts) -> Iterator[CheckResult]:
         ("u32", "u32 filters", "priority queues: schemes such as pias, tpfs, capton", "cls_u32"),
         ("netem", "netem", "delays of links (delay_ms); without it links run without delay", "sch_netem"),
     ):
-        yield _tried(facts, attempt, name, "features", needed_for, _KERNEL.format(advice))
+        yield _tried(facts, attempt, name, "features", needed_for=needed_for, advice=_KERNEL.format(advice))
     yield _tried(
         facts,
         "ovs datapath",
         "openvswitch module",
         "features",
-        "switching in the kernel; without it switches use Open vSwitch's userspace datapath, which takes more CPU",
-        "apt-get install linux-image-$(uname -r), then modprobe openvswitch; labs run without it too",
+        needed_for="switching in the kernel; without it switches use Open vSwitch's userspace datapath, which takes "
+        "more CPU",
+        advice="apt-get install linux-image-$(uname -r), then modprobe openvswitch; labs run without it too",
     )
     yield _tried(
         facts,
         "sysctls",
         "sysctls",
         "features",
-        "TCP as a spec asks for it (profile ns2); without it hosts keep the kernel's settings",
-        "in a container /proc/sys is read-only: docker/sysctls, run in it as root, makes these writable",
+        needed_for="TCP as a spec asks for it (profile ns2); without it hosts keep the kernel's settings",
+        advice="in a container /proc/sys is read-only: docker/sysctls, run in it as root, makes these writable",
     )
     yield _check_result(
         "cgroup v2",
         "features",
         facts.cgroup.worked is not False,
-        facts.cgroup.said or "works",
-        "judging whether a run was limited by the processor, by its own processes alone",
-        "mount cgroup2 for writing; runs are judged by the whole machine else",
+        value=facts.cgroup.said or "works",
+        needed_for="judging whether a run was limited by the processor, by its own processes alone",
+        advice="mount cgroup2 for writing; runs are judged by the whole machine else",
     )
     filters = {0: "off", 1: "strict", 2: "a filter"}.get(facts.seccomp, str(facts.seccomp))
     profile = facts.apparmor or "not in this kernel"
@@ -230,9 +240,9 @@ def _features(facts: Facts) -> Iterator[CheckResult]:
         "confinement",
         "features",
         not confined or works,
-        f"seccomp {filters}, AppArmor {profile}",
-        "nothing: it may refuse namespaces and mounts",
-        "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined",
+        value=f"seccomp {filters}, AppArmor {profile}",
+        needed_for="nothing: it may refuse namespaces and mounts",
+        advice="docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined",
     )
 
 
@@ -243,25 +253,25 @@ def _room(facts: Facts) -> Iterator[CheckResult]:
         "cores",
         "results",
         cores.effective >= LEAST_CORES,
-        f"{cores.usable} cores{limit}",
-        "presets as they are; with fewer, runs are marked as limited by the processor",
-        "give the machine or container 2 cores, or scale the spec's rates down",
+        value=f"{cores.usable} cores{limit}",
+        needed_for="presets as they are; with fewer, runs are marked as limited by the processor",
+        advice="give the machine or container 2 cores, or scale the spec's rates down",
     )
     yield _check_result(
         "memory",
         "results",
         facts.memory_available >= LEAST_MEMORY,
-        f"{facts.memory_available / 2**30:.1f} GiB available",
-        f"the demo: {LEAST_MEMORY / 2**30:g} GiB",
-        "end other programs, or give the machine more memory",
+        value=f"{facts.memory_available / 2**30:.1f} GiB available",
+        needed_for=f"the demo: {LEAST_MEMORY / 2**30:g} GiB",
+        advice="end other programs, or give the machine more memory",
     )
     yield _check_result(
         "disk",
         "results",
         facts.results_free >= LEAST_DISK,
-        f"{facts.results_free / 2**30:.1f} GiB free in {facts.results_directory}",
-        f"results and logs: {LEAST_DISK / 2**20:g} MiB",
-        "free some, or choose another directory: --results DIRECTORY",
+        value=f"{facts.results_free / 2**30:.1f} GiB free in {facts.results_directory}",
+        needed_for=f"results and logs: {LEAST_DISK / 2**20:g} MiB",
+        advice="free some, or choose another directory: --results DIRECTORY",
     )
 
 
@@ -276,7 +286,7 @@ def _benchmarks(facts: Facts) -> Iterator[CheckResult]:
         ),
         ("bpf", "bpf filters", "nothing of Capstan's today", _KERNEL.format("cls_bpf")),
     ):
-        yield _tried(facts, attempt, name, "benchmarks", needed_for, advice)
+        yield _tried(facts, attempt, name, "benchmarks", needed_for=needed_for, advice=advice)
 
 
 def _others(facts: Facts) -> Iterator[CheckResult]:
@@ -286,7 +296,12 @@ def _others(facts: Facts) -> Iterator[CheckResult]:
         if key == "node":
             good = good and _version(answer.said) >= LEAST_NODE
         yield _check_result(
-            name, part, good, answer.said or ("works" if good else "not here"), needed_for, advice
+            name,
+            part,
+            good,
+            value=answer.said or ("works" if good else "not here"),
+            needed_for=needed_for,
+            advice=advice,
         )
 
 

@@ -186,12 +186,15 @@ class Engine:
         number: int,
         attempt: int,
         state: Literal["finished", "failed", "interrupted"],
+        *,
         summary: dict[str, Any] | None,
         error: str,
     ) -> None:
         """End a worker's attempt. Raise NotFoundError, StateError."""
         again = self._closing and state == "interrupted"
-        self._announce(self._queue.end(number, attempt, "queued" if again else state, summary, error))
+        self._announce(
+            self._queue.end(number, attempt, "queued" if again else state, summary=summary, error=error)
+        )
         self._reports.forget(number)
         self._wake.set()
 

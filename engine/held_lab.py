@@ -72,9 +72,9 @@ class HeldLab:
         """Put a scheme in force again, as the API showed it."""
         client, packet_time_s = self._deployment.client, before["packet_time_us"] / 1e6
         if before["base"] in client.scheme_names():
-            client.set_scheme(before["base"], packet_time_s, before["overrides"])
+            client.set_scheme(before["base"], packet_time_s=packet_time_s, overrides=before["overrides"])
         else:
-            client.set_scheme(before["scheme"], packet_time_s)
+            client.set_scheme(before["scheme"], packet_time_s=packet_time_s)
 
 
 class HeldQueue:
@@ -87,8 +87,10 @@ class HeldQueue:
         self, deployment: Deployment, cores: int, on_attempt: Callable[[Attempt], None] = lambda attempt: None
     ) -> None:
         own = deployment.client
-        self._client = WorkerClient(own.url, own.token, PATIENCE_S)
-        self._worker = Worker(self._client, NAME, "all", cores, HeldLab(deployment), on_attempt)
+        self._client = WorkerClient(own.url, own.token, patience_s=PATIENCE_S)
+        self._worker = Worker(
+            self._client, NAME, takes="all", cores=cores, labs=HeldLab(deployment), on_attempt=on_attempt
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -55,10 +55,10 @@ def run_claimed(
         deployment.spec,
         deployment,
         steps,
-        steps.plans[0],
-        lambda document, runs: Path(),
-        record,
-        recorder_of(claim),
+        plans=steps.plans[0],
+        keep=lambda document, runs: Path(),
+        record=record,
+        recorder=recorder_of(claim),
     ).run()
 
 

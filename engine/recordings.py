@@ -95,7 +95,11 @@ def main() -> None:
     asked = json.load(sys.stdin)
     try:
         trace = record_again(
-            spec_from_dict(asked["spec"]), asked["scheme"], asked["repeat"], asked["from_ms"], asked["for_ms"]
+            spec_from_dict(asked["spec"]),
+            asked["scheme"],
+            repeat=asked["repeat"],
+            from_ms=asked["from_ms"],
+            for_ms=asked["for_ms"],
         )
     except SettingsError as error:
         sys.stdout.buffer.write(str(error).encode())

@@ -118,5 +118,5 @@ class WorkerRoutes:
         wanted = body(AttemptEndBody)
         if wanted.state == "finished" and wanted.summary is None:
             raise ProblemError(422, "body.summary: is missing: what finished has results", "body.summary")
-        self._engine.end(experiment, wanted.attempt, wanted.state, wanted.summary, wanted.error)
+        self._engine.end(experiment, wanted.attempt, wanted.state, summary=wanted.summary, error=wanted.error)
         return self._store.experiment(experiment, runs=False)

@@ -39,6 +39,7 @@ class ServedEngine:
         store: ExperimentStore,
         on_event: Callable[[Any], None],
         workers: Workers,
+        *,
         labs: int,
         patience_s: float,
         secret: str,
@@ -83,6 +84,7 @@ class ServedEngine:
 
 def experiments_extension(
     labs: int,
+    *,
     dask: str | None,
     patience_s: float = PATIENCE_S,
     dask_in_clear: bool = False,
@@ -96,7 +98,7 @@ def experiments_extension(
         LocalWorkers(labs, simulations) if dask is None else DaskWorkers(dask, in_clear=dask_in_clear)
     )
     return lambda database, store, on_event, secret: ServedEngine(
-        database, store, on_event, workers, labs, patience_s, secret
+        database, store, on_event, workers, labs=labs, patience_s=patience_s, secret=secret
     )
 
 

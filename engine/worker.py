@@ -107,6 +107,7 @@ class Worker:
         self,
         client: WorkerClient,
         name: str,
+        *,
         takes: Takes = "all",
         cores: int = 1,
         labs: Labs | None = None,
@@ -140,7 +141,7 @@ class Worker:
         number, attempt = int(claim["experiment"]), int(claim["attempt"])
         name = str(claim["spec"]["name"])
         self._on_attempt(Attempt(number, name, "running", ""))
-        beat = Heartbeat(self._client, number, attempt, self._name, self._secret)
+        beat = Heartbeat(self._client, number, attempt, self._name, secret=self._secret)
         state, error, summary = "finished", "", None
         try:
             with beat:
@@ -159,7 +160,7 @@ class Worker:
         if state != "finished":
             self._take_down()  # who knows what state it is in
         try:
-            self._client.end(number, attempt, state, summary, error)
+            self._client.end(number, attempt, state, summary=summary, error=error)
         except ControllerError as problem:
             if problem.status != NO_ROOM:
                 raise
@@ -202,7 +203,7 @@ class Heartbeat:
     """
 
     def __init__(
-        self, client: WorkerClient, number: int, attempt: int, worker: str, secret: str = ""
+        self, client: WorkerClient, number: int, attempt: int, worker: str, *, secret: str = ""
     ) -> None:
         self.lab: str | None = None
         self.api: str | None = None

@@ -26,6 +26,7 @@ class WorkerClient(ControllerClient):
         self,
         url: str,
         token: str | None = None,
+        *,
         patience_s: float = PATIENCE_S,
         sleep: Callable[[float], None] = time.sleep,
         authority: Path | None = None,
@@ -43,11 +44,11 @@ class WorkerClient(ControllerClient):
 
     def queued(self) -> list[int]:
         """Return the numbers of what waits, the next first. Asks once only."""
-        return [int(number) for number in super()._ask("GET", "/engine", None, 5.0)["queued"]]
+        return [int(number) for number in super()._ask("GET", "/engine", None, timeout_s=5.0)["queued"]]
 
     def report(self, experiment: int, report: WorkerReportBody) -> bool:
         """Report where an attempt is. Return whether to go on. Asks once only: the next report comes soon."""
-        answer = super()._ask("PUT", f"/experiments/{experiment}/progress", asdict(report), 5.0)
+        answer = super()._ask("PUT", f"/experiments/{experiment}/progress", asdict(report), timeout_s=5.0)
         return bool(answer["go_on"])
 
     def equip(
@@ -62,6 +63,7 @@ class WorkerClient(ControllerClient):
         experiment: int,
         attempt: int,
         state: str,
+        *,
         summary: Mapping[str, Any] | None = None,
         error: str = "",
     ) -> None:
@@ -73,7 +75,7 @@ class WorkerClient(ControllerClient):
             "error": error,
         }
         try:
-            self._ask("POST", f"/experiments/{experiment}/end", body, 60.0)
+            self._ask("POST", f"/experiments/{experiment}/end", body, timeout_s=60.0)
         except ControllerError as refused:
             if refused.status != 409:  # it knows already: an answer was lost, or another worker is at it
                 raise
@@ -98,6 +100,7 @@ class WorkerClient(ControllerClient):
         method: str,
         path: str,
         body: Mapping[str, Any] | None = None,
+        *,
         timeout_s: float = ANSWER_TIMEOUT_S,
         query: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
@@ -105,7 +108,7 @@ class WorkerClient(ControllerClient):
         wait_s = 0.1
         while True:
             try:
-                return super()._ask(method, path, body, timeout_s, query)
+                return super()._ask(method, path, body, timeout_s=timeout_s, query=query)
             except ControllerError as error:
                 if error.status not in _NOT_NOW or time.monotonic() + wait_s > deadline:
                     raise

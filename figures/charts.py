@@ -86,13 +86,13 @@ def scheme_lines(
     for name, points in series.items():
         if len(points) != len(xs):
             raise ValueError(f"series {name!r} has {len(points)} points for {len(xs)} values on the x axis")
-        draw_line(axes, xs, points, name, scheme_style((schemes or {}).get(name, name)))
+        draw_line(axes, xs, points, name=name, style=scheme_style((schemes or {}).get(name, name)))
     if len(series) > 1:
         axes.legend(ncols=1 + (len(series) - 1) // 8)
 
 
 def draw_line(
-    axes: Axes, xs: Sequence[float], points: Sequence[Estimate | None], name: str, style: SchemeStyle
+    axes: Axes, xs: Sequence[float], points: Sequence[Estimate | None], *, name: str, style: SchemeStyle
 ) -> None:
     """Draw one line of `scheme_lines`, in any style."""
     nan = float("nan")

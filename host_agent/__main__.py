@@ -60,6 +60,7 @@ def run(config: AgentConfig) -> None:
     help="Least severe log messages to print.",
 )
 def agent_command(
+    *,
     host: str,
     interface: str,
     underlay_ip: str,

@@ -67,6 +67,7 @@ class AgentCore:
         session: int,
         mtu: int,
         rng: RandomSource,
+        *,
         now: float = 0.0,
         broadcasts: frozenset[bytes] = frozenset(),
         own_path: OwnPathPolicy | None = None,
@@ -212,7 +213,9 @@ class AgentCore:
         """Take in a TCP packet that the host left us to cut into segments of *size* bytes of payload."""
         self._core.super_packet_from_host(packet, size, now)
 
-    def receive_datagram(self, data: bytes, underlay_ip: str, source_port: int, tos: int, now: float) -> None:
+    def receive_datagram(
+        self, data: bytes, underlay_ip: str, source_port: int, tos: int, *, now: float
+    ) -> None:
         """Take a datagram that came from the underlay, from any sender."""
         if self._impairment is None or not self._impairment.harmful:
             self._core.receive_datagram(data, socket.inet_aton(underlay_ip), source_port, tos, now)

@@ -70,9 +70,9 @@ class Agent:
             session,
             config.overlay_mtu,
             StandardRandom(config.seed),
-            now,
-            config.broadcasts,
-            read_path_policy(config.path_policy) if config.path_policy is not None else None,
+            now=now,
+            broadcasts=config.broadcasts,
+            own_path=read_path_policy(config.path_policy) if config.path_policy is not None else None,
         )
         self._underlay = Underlay(config.underlay_ip, config.underlay_mtu)
         try:
@@ -80,9 +80,9 @@ class Agent:
                 config.tun,
                 config.overlay,
                 config.overlay_mtu,
-                config.offloads,
-                config.congestion_control,
-                config.keep_tun,
+                offloads=config.offloads,
+                congestion_control=config.congestion_control,
+                persistent=config.keep_tun,
             )
         except BaseException:
             self._underlay.close()
@@ -170,7 +170,7 @@ class Agent:
                     self._read_announcements()
                 elif fd != wake_read:
                     for item in receive(fd):
-                        core.receive_datagram(*item, now)
+                        core.receive_datagram(*item, now=now)
             self._put_out()
             timer = core.get_timer()
             if now >= timer:

@@ -52,6 +52,7 @@ class Tun:
         name: str,
         addresses: Sequence[str],
         mtu: int,
+        *,
         offloads: bool = True,
         congestion_control: str | None = None,
         persistent: bool = False,

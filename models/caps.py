@@ -113,7 +113,7 @@ def sprayed_time(fabric: Fabric, long_flows: int, packets: int) -> float:
 
 
 def coded_time(
-    fabric: Fabric, long_flows: int, packets: int, coding: CodingPolicy, k: int | None = None
+    fabric: Fabric, long_flows: int, packets: int, coding: CodingPolicy, *, k: int | None = None
 ) -> float:
     """Return E[FCT] under CAPS while ON: as `sprayed_time`, with units of *k* (None: one window a unit, at most max_k).
 

@@ -176,7 +176,7 @@ def _completion(title: str, axis: Axis, points: list[tuple[int, caps.Fabric]], b
     }
     lines = [curve(label, ys, scheme) for (label, scheme), ys in times.items()]
     simulated = (
-        ("ecmp", [trials.hashed_flow_times(f, m, packets, FLOWS, rng) for m, f in points]),
+        ("ecmp", [trials.hashed_flow_times(f, m, packets, flows=FLOWS, rng=rng) for m, f in points]),
         ("caps, no code", [_simulated(f, m, rng, None) for m, f in points]),
         ("caps, paper's r", [_simulated(f, m, rng, PAPER) for m, f in points]),
         ("caps, P >= 0.95", [_simulated(f, m, rng, TARGET) for m, f in points]),
@@ -217,4 +217,4 @@ def _completion(title: str, axis: Axis, points: list[tuple[int, caps.Fabric]], b
 def _simulated(
     fabric: caps.Fabric, long_flows: int, rng: np.random.Generator, coding: CodingPolicy | None
 ) -> float:
-    return trials.short_flow_times(fabric, long_flows, FLOW_PACKETS, FLOWS, rng, coding)
+    return trials.short_flow_times(fabric, long_flows, FLOW_PACKETS, flows=FLOWS, rng=rng, coding=coding)

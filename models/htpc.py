@@ -33,6 +33,7 @@ def timeout_probability(
     k: int,
     r: int,
     bad_share: float,
+    *,
     fast_retransmit: int = FAST_RETRANSMIT,
     repairs_acknowledged: bool = True,
 ) -> float:
@@ -75,6 +76,7 @@ def flow_overhead(
     flow_bytes: int,
     k: int,
     bad_share: float,
+    *,
     weight: Weight,
     packet_bytes: int = 1426,
 ) -> float:

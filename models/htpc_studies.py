@@ -50,7 +50,10 @@ def redundancy() -> Study:
         tuple(
             curve(
                 f"n_b/n = {share:.1f}",
-                [100 * htpc.flow_overhead(size, WINDOW, share, WEIGHT, PACKET_BYTES) for size in sizes],
+                [
+                    100 * htpc.flow_overhead(size, WINDOW, share, weight=WEIGHT, packet_bytes=PACKET_BYTES)
+                    for size in sizes
+                ],
             )
             for share in shares
         ),
@@ -211,7 +214,18 @@ def _timeout_panel(k: int, losses: tuple[float, ...]) -> Panel:
             )
         )
         if label in ("rps", "w = 1"):
-            points = {p: trials.timeouts(k, repairs(p), p, WINDOWS, rng, 3, acknowledged) for p in some}
+            points = {
+                p: trials.timeouts(
+                    k,
+                    repairs(p),
+                    p,
+                    count=WINDOWS,
+                    rng=rng,
+                    fast_retransmit=3,
+                    repairs_acknowledged=acknowledged,
+                )
+                for p in some
+            }
             curves.append(curve(label, [points.get(p) for p in losses], trials=True))
     return Panel(
         f"windows of {k}",

@@ -122,8 +122,8 @@ def _orders(priority: Priority, plan: Plan) -> list[Order]:
         records,
         hosts,
         default,
-        priority.prediction.load,
-        priority.prediction.delta_bytes,
+        load=priority.prediction.load,
+        delta=priority.prediction.delta_bytes,
         printed=priority.prediction.printed,
     )
     of_value = (

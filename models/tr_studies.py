@@ -27,8 +27,8 @@ def bad_paths() -> Study:
         "TR: completion time beside bad paths",
         Axis(f"bad paths n_b of {base.paths}"),
         [float(fabric.bad_paths) for fabric in fabrics],
-        fabrics,
-        f"d_b = {base.bad_delay / base.good_delay:g} d_g",
+        fabrics=fabrics,
+        where=f"d_b = {base.bad_delay / base.good_delay:g} d_g",
     )
 
 
@@ -41,12 +41,12 @@ def asymmetry() -> Study:
         "TR: completion time on asymmetric fabrics",
         Axis("d_b / d_g"),
         ratios,
-        fabrics,
-        f"{base.bad_paths} of {base.paths} paths are bad",
+        fabrics=fabrics,
+        where=f"{base.bad_paths} of {base.paths} paths are bad",
     )
 
 
-def _times(title: str, axis: Axis, xs: list[float], fabrics: list[tr.Asymmetry], where: str) -> Study:
+def _times(title: str, axis: Axis, xs: list[float], *, fabrics: list[tr.Asymmetry], where: str) -> Study:
     rps = [tr.rps_time(fabric, SHORT_PACKETS) for fabric in fabrics]
     kept = [tr.tr_time(fabric, SHORT_PACKETS) for fabric in fabrics]
     rps_rate = [LONG_PACKETS / tr.rps_time(fabric, LONG_PACKETS) for fabric in fabrics]

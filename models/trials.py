@@ -15,7 +15,7 @@ from protocol.policy import CodingPolicy
 
 
 def short_flow_times(
-    fabric: Fabric, long_flows: int, packets: int, flows: int, rng: Generator, coding: CodingPolicy | None
+    fabric: Fabric, long_flows: int, packets: int, *, flows: int, rng: Generator, coding: CodingPolicy | None
 ) -> float:
     """Return mean completion time of *flows* sprayed short flows, each beside *long_flows* hashed anew, packet times.
 
@@ -42,7 +42,7 @@ def short_flow_times(
     return total / flows
 
 
-def hashed_flow_times(fabric: Fabric, long_flows: int, packets: int, flows: int, rng: Generator) -> float:
+def hashed_flow_times(fabric: Fabric, long_flows: int, packets: int, *, flows: int, rng: Generator) -> float:
     """Return mean completion time of *flows* short flows that are hashed like the long ones, packet times."""
     total = 0.0
     for _ in range(flows):
@@ -57,6 +57,7 @@ def timeouts(
     k: int,
     r: int,
     bad_share: float,
+    *,
     count: int,
     rng: Generator,
     fast_retransmit: int,

@@ -62,7 +62,7 @@ def rounds(k: int, p: float, initial: int) -> float:
 
 
 def _window_delay(
-    k: int, p: float, units: float, extra: int = 0, delays: printed.Delays = printed.FIG_9
+    k: int, p: float, *, units: float, extra: int = 0, delays: printed.Delays = printed.FIG_9
 ) -> float:
     """Return Eq. 4 in seconds with *units* in a window, of which each takes k + *extra* packets to decode."""
     r = paper_rule(k, p)
@@ -79,23 +79,25 @@ FITTED: Final = printed.Delays(window=56, blocked_rtt_s=6e-3, rate_bps=2e9)
 """Of some 3 million combinations of window, RTT, rate, rounding, units and k', among the closest with Eq. 4's form."""
 READINGS: Final = (
     Reading("printed", "Eq. 4: w / k units", lambda k, p: printed.coded_delay_s(k, paper_rule(k, p), p)),
-    Reading("whole units", "Eq. 4, ceil(w / k) units", lambda k, p: _window_delay(k, p, ceil(WINDOW / k))),
-    Reading("full units", "Eq. 4, floor(w / k) units", lambda k, p: _window_delay(k, p, WINDOW // k)),
+    Reading(
+        "whole units", "Eq. 4, ceil(w / k) units", lambda k, p: _window_delay(k, p, units=ceil(WINDOW / k))
+    ),
+    Reading("full units", "Eq. 4, floor(w / k) units", lambda k, p: _window_delay(k, p, units=WINDOW // k)),
     Reading(
         "one more",
         "Eq. 4, floor(w / k) units, k' = k + 1",
-        lambda k, p: _window_delay(k, p, WINDOW // k, 1),
+        lambda k, p: _window_delay(k, p, units=WINDOW // k, extra=1),
     ),
     Reading("rounded down", "Eq. 4, r rounded down", _rounded_down),
     Reading(
         "fitted",
         "as one more, with w = 56, RTT_L = 6 ms, C = 2 Gbit/s",
-        lambda k, p: _window_delay(k, p, max(1, FITTED.window // k), 1, FITTED),
+        lambda k, p: _window_delay(k, p, units=max(1, FITTED.window // k), extra=1, delays=FITTED),
     ),
     Reading(
         "agent",
         "completion time of 71 packets (docs/coding.md), q = 10, t_p = 0",
-        lambda k, p: completion_time_s(PAPER_CODING, k, p, 1.0, BLOCKED_RATIO),
+        lambda k, p: completion_time_s(PAPER_CODING, k, p, rtt_s=1.0, blocked_rtt_s=BLOCKED_RATIO),
     ),
     Reading(
         "delay", "(P + (1 - P) q) / k: of each packet; q = RTT_b / RTT = 10", lambda k, p: delay(k, p) / k

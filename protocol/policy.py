@@ -224,13 +224,7 @@ def _check(policy: Policy) -> None:
             need(False, f"{name}.path.{wrong[0]}", wrong[1])
         if of_class.coding is not None:
             need(name != "control", f"{name}.coding", "control packets are never coded")
-            wrong = coding_problem(
-                of_class.coding.code,
-                of_class.coding.redundancy,
-                of_class.coding.weight,
-                of_class.coding.estimator,
-                of_class.coding.sampling_s,
-            )
+            wrong = coding_problem(of_class.coding, of_class.coding.sampling_s)
             if wrong is not None:
                 need(False, f"{name}.coding.{wrong[0]}", wrong[1])
     wrong = priority_problem(policy.priority)
@@ -244,25 +238,21 @@ def _check(policy: Policy) -> None:
     need(different is None, "long.coding.estimator", different or "")
 
 
-def coding_problem(
-    code: CodeName,
-    redundancy: RedundancyRule,
-    weight: Weight | None,
-    estimator: EstimatorName,
-    sampling: float | None,
-) -> tuple[str, str] | None:
-    """Return field and text of what does not go together in a coding (of a scheme or a policy); None if all
-    does.
+def coding_problem(rules: CodingRules, sampling: float | None) -> tuple[str, str] | None:
+    """Return field and text of what does not go together in a coding (of a scheme or a policy) with this sampling time
+    of its own; None if all does.
     """
+    redundancy, weight = rules.redundancy, rules.weight
     if redundancy == "htpc" and weight is None:
         return "weight", "is missing: redundancy htpc needs it (`weight: {}` for the defaults)"
     if redundancy != "htpc" and weight is not None:
         return "weight", f"means nothing to redundancy {redundancy}, only to htpc: leave it out"
     if weight is not None and (wrong := weight.problem()) is not None:
         return f"weight.{wrong[0]}", wrong[1]
-    if redundancy == "adaptive" and code not in ("rlc", "mds"):
-        return "redundancy", f"adaptive counts symbols, which decide for codes rlc and mds, not for {code}"
-    if sampling is not None and estimator == "paths":
+    if redundancy == "adaptive" and rules.code not in ("rlc", "mds"):
+        text = f"adaptive counts symbols, which decide for codes rlc and mds, not for {rules.code}"
+        return "redundancy", text
+    if sampling is not None and rules.estimator == "paths":
         return "sampling_s", "means nothing to estimator paths, only to the others: leave it out"
     return None
 

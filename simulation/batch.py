@@ -112,6 +112,7 @@ def prepare(
 def simulate(
     cases: Sequence[Case],
     on_step: OnStep = lambda step: None,
+    *,
     cores: int = 1,
     without: Collection[tuple[int, str, int]] = (),
     recorder: Recorder | None = None,
@@ -148,7 +149,13 @@ def simulate(
         flows_ended(0)
         recorded_by = None if number else recorder
         run = simulate_run(
-            case.setting, job.choice, job.scheme, job.repeat, job.plan, flows_ended, recorded_by
+            case.setting,
+            job.choice,
+            job.scheme,
+            job.repeat,
+            plan=job.plan,
+            progress=flows_ended,
+            recorder=recorded_by,
         )
         progress.end(number, case.point, job.choice.label)
         return job.case, run

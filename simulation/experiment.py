@@ -73,7 +73,7 @@ def simulate_document(
     case = prepare(spec, shaped=shaped)
     runs = list(kept)
     there = {(0, run.label, run.repeat) for run in kept}
-    with closing(simulate([case], on_step, cores, there, recorder)) as ended:
+    with closing(simulate([case], on_step, cores=cores, without=there, recorder=recorder)) as ended:
         runs += [on_run(run) for _, run in ended]
     runs = in_order(spec, runs)
     return _document(case, runs, started, time.monotonic() - begun), runs
@@ -83,6 +83,7 @@ def simulate_spec(
     spec: Spec,
     text: str,
     results: Path,
+    *,
     on_step: OnStep = lambda step: None,
     cores: int = 1,
     recorder: Recorder | None = None,
@@ -105,6 +106,7 @@ def simulate_sweep(
     spec: Spec,
     text: str,
     results: Path,
+    *,
     on_step: OnStep = lambda step: None,
     cores: int = 1,
     own_paths: MakePathPolicy | None = None,
@@ -137,7 +139,7 @@ def _simulated(
     started, begun = datetime.now(UTC), time.monotonic()
     runs: list[list[Run]] = [[] for _ in cases]
     ended_s = [0.0] * len(cases)
-    with closing(simulate(cases, on_step, cores, recorder=recorder)) as ended:
+    with closing(simulate(cases, on_step, cores=cores, recorder=recorder)) as ended:
         for index, run in ended:
             runs[index].append(run)
             ended_s[index] = time.monotonic() - begun
@@ -153,7 +155,14 @@ def _simulated(
 
 def _document(case: Case, runs: Sequence[Run], started: datetime, duration_s: float) -> dict[str, Any]:
     try:
-        document = result_document(case.spec, runs, started, duration_s, _notices(case), own_versions())
+        document = result_document(
+            case.spec,
+            runs,
+            started=started,
+            duration_s=duration_s,
+            notices=_notices(case),
+            versions=own_versions(),
+        )
     except EmptyError as error:
         raise SettingsError(f"{case.point}: {error}" if case.point else str(error)) from None
     return document | {"kind": "simulation", "simulation": _settings(case)}

@@ -64,7 +64,9 @@ class Learning:
             by_host.setdefault(self._plan.flows[flow.row].source, []).append(flow)
         for host, flows in by_host.items():
             said = self._finished(flows, now_s)
-            records, _ = checked(said, host, self._owners, self._hosts, self._addresses, now_s)
+            records, _ = checked(
+                said, host, owners=self._owners, hosts=self._hosts, addresses=self._addresses, now=now_s
+            )
             self._window.add(records, now_s)
         self._window.expire(now_s)
         if len(self._window) < LEAST_RECORDS:
@@ -73,8 +75,8 @@ class Learning:
             np.concatenate(self._window.chunks()),
             self._addresses.texts,
             self._priority.scaled(),
-            self._prediction.load,
-            self._prediction.delta_bytes,
+            load=self._prediction.load,
+            delta=self._prediction.delta_bytes,
             printed=self._prediction.printed,
         )
         if types is None or (self._announced is not None and not differ(self._announced, types)):

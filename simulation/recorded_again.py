@@ -10,7 +10,7 @@ from simulation.packet_trace import Recorder
 from simulation.spec_run import simulate_run
 
 
-def record_again(spec: Spec, label: str, repeat: int, from_ms: float, for_ms: float) -> PacketTrace:
+def record_again(spec: Spec, label: str, *, repeat: int, from_ms: float, for_ms: float) -> PacketTrace:
     """Return the window from `from_ms` on, for `for_ms` milliseconds, of the run of `label` and `repeat` (from 1 on).
 
     Raises:
@@ -26,6 +26,6 @@ def record_again(spec: Spec, label: str, repeat: int, from_ms: float, for_ms: fl
     choice, scheme = chosen[0]
     recorder = Recorder(from_ms, for_ms)
     plan = spec.plan(repeat - 1)
-    simulate_run(case.setting, choice, scheme, repeat - 1, plan, recorder=recorder)
+    simulate_run(case.setting, choice, scheme, repeat - 1, plan=plan, recorder=recorder)
     assert recorder.trace is not None, "a recorder that nothing was recorded by raises"
     return recorder.trace

@@ -51,6 +51,7 @@ def simulate_run(
     choice: SchemeChoice,
     scheme: SimulatedScheme,
     repeat: int,
+    *,
     plan: Plan,
     progress: Callable[[int], None] = lambda finished: None,
     recorder: Recorder | None = None,
@@ -87,7 +88,7 @@ def simulate_run(
             go_on(until_s)
             noted += [simulation.acknowledged(background)] * plan.window_s.count(until_s)
             if learning is not None and until_s in moments and not simulation.is_over():
-                types += _learn(learning, simulation, plan, known, until_s)
+                types += _learn(learning, simulation, plan, known=known, now_s=until_s)
         simulation.stop()
     except (ValueError, OverflowError) as error:
         raise SettingsError(f"scheme {choice.label}, repeat {repeat + 1}: {error}") from None
@@ -103,7 +104,7 @@ def simulate_run(
     windows = dict(zip(background, zip(*noted, strict=True), strict=True))
     rows = _copies(plan, scheme)
     outcomes = tuple(
-        _outcome(row, rows.get(row), plan, setting, columns, windows.get(row))
+        _outcome(row, rows.get(row), plan, setting, columns=columns, noted=windows.get(row))
         for row in range(len(plan.flows))
     )
     return Run(
@@ -162,7 +163,7 @@ def _learning(setting: Setting, scheme: SimulatedScheme, plan: Plan) -> Learning
 
 
 def _learn(
-    learning: Learning, simulation: capstan_native.Simulation, plan: Plan, known: set[int], now_s: float
+    learning: Learning, simulation: capstan_native.Simulation, plan: Plan, *, known: set[int], now_s: float
 ) -> Iterator[dict[str, Any]]:
     """Have agents know what the flows that have ended teach; yield what they were informed of. known: rows so far."""
     from simulation.learning import Ended
@@ -305,6 +306,7 @@ def _outcome(
     copy: int | None,
     plan: Plan,
     setting: Setting,
+    *,
     columns: Columns,
     noted: tuple[int, ...] | None,
 ) -> FlowOutcome:

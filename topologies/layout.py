@@ -27,7 +27,7 @@ class Layout:
         return [link_name(*pair) for pair in sorted((*self.access, *self.fabric), key=_natural)]
 
 
-def number_of_links(topology: str, leaves: int, spines: int, k: int, hosts_on_leaf: int) -> int:
+def number_of_links(topology: str, *, leaves: int, spines: int, k: int, hosts_on_leaf: int) -> int:
     """Return how many links a fabric has, its hosts' included, without making it."""
     if topology == "fat-tree":
         return k * k // 2 * (k + hosts_on_leaf)  # each edge switch has k/2 links up, and so has each above it

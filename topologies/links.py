@@ -181,7 +181,11 @@ def shape_commands(interface: str, link: Link, netem: bool, queues: PortQueues =
     return [
         f"qdisc add dev {interface} root handle 1: htb default 1",
         f"class add dev {interface} parent 1: classid 1:fffe htb {_rate_words(link.rate_mbps)}",
-        *(line for q in range(queues.number) for line in _queue_lines(interface, q, link, delay, queues)),
+        *(
+            line
+            for q in range(queues.number)
+            for line in _queue_lines(interface, q, link, delay_ms=delay, queues=queues)
+        ),
         *classify_commands(interface, queues.number),
     ]
 
@@ -190,6 +194,7 @@ def reshape_commands(
     interface: str,
     old: Link,
     new: Link,
+    *,
     netem: bool,
     queues: tuple[PortQueues, PortQueues] = (ONE_QUEUE, ONE_QUEUE),
 ) -> list[str]:
@@ -231,7 +236,7 @@ def reshape_commands(
                 else [f"qdisc del {at}", f"qdisc add {at} {queue}"]
             )
     for q in range(before.number, after.number):
-        lines += _queue_lines(interface, q, new, new_delay, after)
+        lines += _queue_lines(interface, q, new, delay_ms=new_delay, queues=after)
     if before.number != after.number:
         lines += classify_commands(interface, after.number)
     return lines
@@ -259,7 +264,7 @@ def classify_commands(interface: str, number: int) -> list[str]:
     return lines
 
 
-def _queue_lines(interface: str, q: int, link: Link, delay_ms: float, queues: PortQueues) -> list[str]:
+def _queue_lines(interface: str, q: int, link: Link, *, delay_ms: float, queues: PortQueues) -> list[str]:
     assert link.rate_mbps is not None
     words = _class_words(q, link.rate_mbps, queues.number)
     return [

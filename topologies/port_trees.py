@@ -53,8 +53,8 @@ class PortTrees:
                         end.name,
                         old.limited(queues.limit),
                         new.limited(queues.limit),
-                        self._netem,
-                        (queues, queues),
+                        netem=self._netem,
+                        queues=(queues, queues),
                     ),
                 )
                 for end in (link.intf1, link.intf2)
@@ -79,7 +79,9 @@ class PortTrees:
                 link, had = self.shapes[self._at[name][0]], self._queues[name]
                 before, after = link.limited(had.limit), link.limited(queues.limit)
                 if name in whole:
-                    work.append((name, reshape_commands(name, before, after, self._netem, (had, queues))))
+                    work.append(
+                        (name, reshape_commands(name, before, after, netem=self._netem, queues=(had, queues)))
+                    )
                 elif fresh := shape_commands(name, after, self._netem, queues):
                     anything = f"qdisc replace dev {name} root handle 9: pfifo"  # else there may be nothing to delete
                     work.append((name, [anything, f"qdisc del dev {name} root", *fresh]))

@@ -71,6 +71,7 @@ def start_times(
     arrivals: Arrivals,
     rate_per_s: float,
     rng: np.random.Generator,
+    *,
     count: int | None,
     duration_s: float | None,
 ) -> NDArray[np.float64]:

@@ -93,9 +93,9 @@ class Generator:
                 self._loop,
                 order,
                 order.port or self._sink.port,
-                self._congestion_control,
-                epoch,
-                self._flow_ended,
+                congestion_control=self._congestion_control,
+                epoch=epoch,
+                on_end=self._flow_ended,
             )
             for order in self._orders
         ]

@@ -32,7 +32,7 @@ def senders(pattern: PatternName, hosts: Sequence[Endpoint]) -> list[Endpoint]:
 
 
 def pairs(
-    pattern: PatternName, hosts: Sequence[Endpoint], rng: np.random.Generator, n: int, spread: bool = False
+    pattern: PatternName, hosts: Sequence[Endpoint], rng: np.random.Generator, *, n: int, spread: bool = False
 ) -> list[Pair]:
     """Return the source and destination of *n* flows; the two of a pair are never the same host.
 

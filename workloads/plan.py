@@ -91,6 +91,7 @@ class Plan:
 def build_plan(
     workload: Workload,
     hosts: Sequence[Endpoint],
+    *,
     seed: int,
     repeat: int,
     warm_up_s: float,
@@ -113,7 +114,7 @@ def build_plan(
     flows = workload.flows
     mix = parts(flows)
     rate = flow_rate(flows.arrivals, capacity_bps, mean_bytes(mix))
-    arriving = _merged([_arriving(flows, part, hosts, rate, stream) for part in mix], flows.count)
+    arriving = _merged([_arriving(flows, part, hosts, rate=rate, stream=stream) for part in mix], flows.count)
     if not arriving:
         raise PlanError(
             f"no flow arrives within {flows.duration_s} s at {rate:.3g} flows/s",
@@ -121,7 +122,7 @@ def build_plan(
         )
     background = workload.long_flows
     long_ends = (
-        pairs(background.pattern, hosts, stream("long pairs"), background.number, spread=True)
+        pairs(background.pattern, hosts, stream("long pairs"), n=background.number, spread=True)
         if background
         else []
     )
@@ -194,6 +195,7 @@ def _arriving(
     flows: Flows,
     part: Part,
     hosts: Sequence[Endpoint],
+    *,
     rate: float,
     stream: Callable[[str], np.random.Generator],
 ) -> list[_Arriving]:
@@ -203,10 +205,14 @@ def _arriving(
     """
     name = f" of {part.application.name}" if part.application.name else ""
     starts = start_times(
-        flows.arrivals, rate * part.share, stream(f"arrivals{name}"), flows.count, flows.duration_s
+        flows.arrivals,
+        rate * part.share,
+        stream(f"arrivals{name}"),
+        count=flows.count,
+        duration_s=flows.duration_s,
     )
     sizes = part.sizes.sample(stream(f"sizes{name}"), len(starts))
-    ends = pairs(flows.pattern, hosts_of(part.application, hosts), stream(f"pairs{name}"), len(starts))
+    ends = pairs(flows.pattern, hosts_of(part.application, hosts), stream(f"pairs{name}"), n=len(starts))
     return [
         _Arriving(float(start), int(size), pair, part.application)
         for start, size, pair in zip(starts, sizes, ends, strict=True)

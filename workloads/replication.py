@@ -30,6 +30,7 @@ class ReplicatedFlow:
         loop: Loop,
         order: FlowOrder,
         port: int,
+        *,
         congestion_control: str,
         epoch: float,
         on_end: Callable[[ReplicatedFlow], None],
@@ -44,11 +45,11 @@ class ReplicatedFlow:
                 loop,
                 replace(order, source_port=source_port),
                 port,
-                congestion_control,
-                epoch,
-                self._copy_ended,
-                copy,
-                self._copy_connected if order.replication == "syn" else None,
+                congestion_control=congestion_control,
+                epoch=epoch,
+                on_end=self._copy_ended,
+                copy=copy,
+                on_connected=self._copy_connected if order.replication == "syn" else None,
             )
             for copy, source_port in enumerate((order.source_port, order.copy_port))
         ]

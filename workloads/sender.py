@@ -33,6 +33,7 @@ class Sender:
         loop: Loop,
         order: FlowOrder,
         port: int,
+        *,
         congestion_control: str,
         epoch: float,
         on_end: Callable[[Sender], None],

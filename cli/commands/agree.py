@@ -51,6 +51,7 @@ from topologies.cores import own_cores
 @results_option
 @json_option
 def agree_command(
+    *,
     spec: str | None,
     kept: Path | None,
     repeats: int | None,

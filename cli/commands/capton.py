@@ -29,7 +29,9 @@ BUSY: Final = 0.95
 @click.option("--every", default=0.5, show_default=True, help="Seconds between two updates.")
 @click.option("--resent", is_flag=True, help="Print what TCP has retransmitted, and why.")
 @json_option
-def capton_command(lab_id: str | None, once: bool, every: float, resent: bool, json_file: str | None) -> None:
+def capton_command(
+    *, lab_id: str | None, once: bool, every: float, resent: bool, json_file: str | None
+) -> None:
     """Watch CAPTON's grants in the running lab: flows that send and wait, and use of virtual links; Ctrl-C ends."""
 
     if every < 0.05:

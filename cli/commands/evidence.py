@@ -76,6 +76,7 @@ KEPT: Final = "evidence"
     help="File to write.",
 )
 def evidence_command(
+    *,
     papers: tuple[Paper, ...],
     presets: tuple[str, ...],
     kept: bool,

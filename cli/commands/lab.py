@@ -93,7 +93,7 @@ def scheme_command(name: str, lab_id: str | None) -> None:
     scheme = load_scheme(name)
     with lab_client(lab_id) as client:
         packet_time_s = client.scheme()["packet_time_us"] / 1e6
-        answer = client.set_scheme(loader.scheme_to_dict(scheme), packet_time_s)
+        answer = client.set_scheme(loader.scheme_to_dict(scheme), packet_time_s=packet_time_s)
     results.print(
         f"{scheme.name} is in force on all switches and agents after {answer['applied_ms']:.0f} ms",
         markup=False,

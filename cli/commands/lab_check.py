@@ -46,6 +46,7 @@ MOST_S = 60
     help="--batch: limits of time and memory only. For a container or virtual machine that is thrown away.",
 )
 def lab_check_command(
+    *,
     number: int | None,
     file: Path | None,
     directory: Path,

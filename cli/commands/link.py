@@ -24,7 +24,7 @@ OF_LINKS = ("link-down", "slow-link")
 )
 @click.option("--lab", "lab_id", help="Id of the lab, if several are up.")
 def link_command(
-    name: str, state: str, rate_mbps: float | None, delay_ms: float | None, lab_id: str | None
+    *, name: str, state: str, rate_mbps: float | None, delay_ms: float | None, lab_id: str | None
 ) -> None:
     """Take link NAME of the running lab down, make it slower (to RATE_MBPS, both directions), or put it back (up)."""
     if state != "slow" and (rate_mbps is not None or delay_ms is not None):

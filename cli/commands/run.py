@@ -46,6 +46,7 @@ from cli.specs import SpecChanges
 @scale_option
 @json_option
 def run_command(
+    *,
     spec: str,
     seed: int | None,
     repeats: int | None,
@@ -93,7 +94,7 @@ def run_command(
 @scale_option
 @json_option
 def demo_command(
-    seed: int | None, directory: Path, keep: bool, scale: float | None, json_file: str | None
+    *, seed: int | None, directory: Path, keep: bool, scale: float | None, json_file: str | None
 ) -> None:
     """Run ECMP, RPS and CAPS on the same flows over paths of real switches, in some three minutes.
 

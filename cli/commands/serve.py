@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 )
 @patience_option
 def serve_command(
+    *,
     experiments: bool | None,
     labs: int,
     simulations: int | None,
@@ -63,13 +64,19 @@ def serve_command(
         if experiments is False:
             return None
         return _experiments(
-            labs, simulations, dask, dask_without_tls, patience_s, asked=experiments is not None
+            labs=labs,
+            simulations=simulations,
+            dask=dask,
+            dask_without_tls=dask_without_tls,
+            patience_s=patience_s,
+            asked=experiments is not None,
         )
 
     run_controller(extension, **options)
 
 
 def _experiments(
+    *,
     labs: int,
     simulations: int | None,
     dask: str | None,
@@ -90,7 +97,9 @@ def _experiments(
         labs = 0
     simulations = own_cores().workers() if simulations is None else simulations
     try:
-        return experiments_extension(labs, dask, patience_s, dask_without_tls, simulations)
+        return experiments_extension(
+            labs, dask=dask, patience_s=patience_s, dask_in_clear=dask_without_tls, simulations=simulations
+        )
     except ExecutorError as error:
         raise click.ClickException(str(error)) from None
 

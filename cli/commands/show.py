@@ -50,6 +50,7 @@ from topologies.cores import own_cores
 )
 @scale_option
 def show_command(
+    *,
     spec: str,
     seed: int | None,
     schemes: tuple[str, ...],

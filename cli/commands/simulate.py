@@ -149,6 +149,7 @@ _GBPS: Final = click.FloatRange(0, MOST_GBPS, min_open=True)
 def simulate_command(
     context: click.Context,
     /,
+    *,
     spec: str | None,
     repeats: int | None,
     schemes: tuple[str, ...],

@@ -66,6 +66,7 @@ from plain.text_file import read_text
 )
 @json_option
 def submit_command(
+    *,
     spec: str | None,
     cancel: int | None,
     simulation: bool,

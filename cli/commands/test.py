@@ -68,6 +68,7 @@ _MOST_SEED: Final = 1 << 40
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def test_command(
+    *,
     quick: bool,
     chaos: bool,
     seed: int | None,

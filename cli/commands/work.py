@@ -36,6 +36,7 @@ BEHIND_OTHERS: Final = 10
 @click.option("--cores", type=click.IntRange(1), help="Runs of a simulation at once. Default: all.")
 @patience_option
 def work_command(
+    *,
     api: str,
     token_file: Path | None,
     authority: Path | None,
@@ -71,7 +72,9 @@ def work_command(
         os.nice(BEHIND_OTHERS)
     with (
         nullcontext() if simulations else machine_slot(labs),
-        WorkerClient(api, token, patience_s, authority=authority) as client,
+        WorkerClient(api, token, patience_s=patience_s, authority=authority) as client,
     ):
-        attempts = Worker(client, name, takes, cores or own_cores().workers(), secret=secret).run()
+        attempts = Worker(
+            client, name, takes=takes, cores=cores or own_cores().workers(), secret=secret
+        ).run()
     progress.print(f"nothing is left to run; {attempts} begun", markup=False)

@@ -142,6 +142,7 @@ async def impair_host(
     sessions: Mapping[str, AgentSession],
     host: str,
     impairment: Impair,
+    *,
     timeout: float,
 ) -> None:
     """Impair a host's agent, by its name. Raise KeyError for no member, ChannelError for one without a
@@ -159,6 +160,7 @@ async def applied(
     membership: Membership,
     sessions: Mapping[str, AgentSession],
     version: int,
+    *,
     timeout: float,
     pulse: Callable[[], asyncio.Future[None]],
 ) -> tuple[Unconfirmed, ...]:

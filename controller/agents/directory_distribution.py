@@ -41,6 +41,7 @@ class DirectoryDistribution:
         sessions: Mapping[str, AgentSession],
         leaf_of: Callable[[str], str],
         keys: PairKeys | None,
+        *,
         members_file: Path,
     ) -> None:
         self._members = members

@@ -94,7 +94,7 @@ class AgentServer:
             self._sessions,
             self._paths.places.leaf_of,
             settings.datagram_keys,
-            settings.members_file,
+            members_file=settings.members_file,
         )
 
     @property
@@ -162,7 +162,9 @@ class AgentServer:
         Returns those who have not: refused it (known at once), silent, or without a channel.
         """
         return self._thread.run(
-            asking.applied(self._membership, self._sessions, version, timeout, lambda: self._pulse)
+            asking.applied(
+                self._membership, self._sessions, version, timeout=timeout, pulse=lambda: self._pulse
+            )
         )
 
     def report(self, forget: bool, timeout: float) -> FlowReports:
@@ -381,7 +383,7 @@ class AgentServer:
         self._broadcast("policy", encode(SetPolicy(policy.to_dict())))
 
     async def _impair(self, host: str, impairment: Impair, timeout: float) -> None:
-        await asking.impair_host(self._membership, self._sessions, host, impairment, timeout)
+        await asking.impair_host(self._membership, self._sessions, host, impairment, timeout=timeout)
         self._impairments[host] = impairment
 
     async def _watch_flows(self, watch: WatchFlows) -> None:

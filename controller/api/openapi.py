@@ -232,7 +232,12 @@ def openapi_document(app: Flask, version: str, token: bool) -> dict[str, Any]:
         path = re.sub(r"<(?:[^:>]*:)?(\w+)>", r"{\1}", rule.rule)
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
             paths.setdefault(path, {})[method.lower()] = _operation(
-                description, rule.endpoint, sorted(rule.arguments), rule.rule, bodies, answers
+                description,
+                rule.endpoint,
+                sorted(rule.arguments),
+                rule=rule.rule,
+                bodies=bodies,
+                answers=answers,
             )
     for operations in paths.values():  # 304 among the problems, in order
         for operation in operations.values():
@@ -254,6 +259,7 @@ def _operation(
     description: Description,
     endpoint: str,
     arguments: list[str],
+    *,
     rule: str,
     bodies: Schemas,
     answers: Schemas,

@@ -78,8 +78,8 @@ class ExperimentRoutes:
             wanted.name,
             wanted.seed,
             wanted.spec,
-            wanted.versions,
-            wanted.machine,
+            versions=wanted.versions,
+            machine=wanted.machine,
             simulated=wanted.simulated,
         )
         self._running.events.add(ExperimentCreated(made["id"], made["name"], made["state"]))
@@ -181,7 +181,7 @@ class ExperimentRoutes:
         }
         flows = [field_values(flow) for flow in wanted.flows]
         added = self._store.add_run(
-            experiment, run, flows, modes, wanted.attempt, _recording(wanted.recording)
+            experiment, run, flows, modes, attempt=wanted.attempt, recording=_recording(wanted.recording)
         )
         if added.pop("again", False):
             return added  # its answer was lost on the way: all know of it

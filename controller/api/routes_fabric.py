@@ -174,7 +174,11 @@ class FabricRoutes:
         timeout_s = min(max(wanted.timeout_s, 0.1), MAX_WAIT_S)
         try:
             took_ms, late = self._running.set_scheme(
-                wanted.scheme, wanted.overrides, packet_time_s, timeout_s, wanted.forget_flows
+                wanted.scheme,
+                overrides=wanted.overrides,
+                packet_time_s=packet_time_s,
+                timeout_s=timeout_s,
+                forget_flows=wanted.forget_flows,
             )
         except (SchemeError, PolicyError, PlainError) as error:
             raise ProblemError(422, str(error), error.where or "body.scheme") from None

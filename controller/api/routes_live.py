@@ -105,7 +105,9 @@ class LiveRoutes:
         state, kind = optional_text("state", STATES), optional_text("class", CLASSES)
         connected = any(agent.connected for agent in self._running.agents.agents())
         self._running.live.flows.newest(FIRST_SAMPLE_S if connected else 0.0)
-        flows, after = self._running.live.flows.listing(before, limit, state, kind, optional_text("host"))
+        flows, after = self._running.live.flows.listing(
+            before, limit, state=state, traffic_class=kind, host=optional_text("host")
+        )
         return {"flows": flows, "next": after}
 
     @get(

@@ -92,6 +92,7 @@ def make_app(
     store: ExperimentStore,
     settings: ApiSettings,
     version: str,
+    *,
     extension: Extension | None = None,
 ) -> Flask:
     """Return the application, ready for a WSGI server."""

@@ -27,7 +27,7 @@ Answers = list[tuple[str, Grant | Stop]]
 class FlowScheduler(Protocol):
     """What `controller.capton.scheduler` and `controller.capton.single_path` have in common."""
 
-    def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
+    def request(self, flow: int, source: str, destination: str, size: int, *, now: float) -> list[Decision]:
         """Take a flow that has *size* bytes left to send, known or not. Return the decisions that follow."""
 
     def take_over(self, flow: ActiveFlow, asked_at: float, now: float) -> list[Decision]:
@@ -131,7 +131,7 @@ class AdmissionControl:
         size = max(1, message.bytes_left)
         number = self._next if name is None else name
         try:
-            decisions = self._scheduler.request(number, host, destination, size, now)
+            decisions = self._scheduler.request(number, host, destination, size, now=now)
         except ValueError:  # a host that the scheduler does not know, or another destination than before
             self.counts["requests_refused"] += 1
             return []

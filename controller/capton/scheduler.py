@@ -81,7 +81,7 @@ class Scheduler:
             round(parameters.finish_timeout_s * 1e9),
         )
 
-    def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
+    def request(self, flow: int, source: str, destination: str, size: int, *, now: float) -> list[Decision]:
         """Request *size* bytes for a flow (if known: so many are left); return the decisions that follow.
 
         Raises:

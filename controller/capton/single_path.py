@@ -68,7 +68,7 @@ class SinglePathScheduler:
                 self._capacity.update(path.links)
         self._left = dict(self._capacity)
 
-    def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
+    def request(self, flow: int, source: str, destination: str, size: int, *, now: float) -> list[Decision]:
         """Return the decisions of `Scheduler.request`."""
         return self._take(_Flow(flow, source, destination, max(1, size), now, self._turn), now)
 

@@ -33,6 +33,7 @@ class FabricWatch:
         agents: AgentServer,
         on_event: Callable[[object], None],
         snapshot: Callable[[], FabricSnapshot],
+        *,
         rates: Callable[[], Mapping[tuple[int, int], int]],
     ) -> None:
         self._admission = admission

@@ -57,7 +57,7 @@ class HostLearning:
         return frames, events
 
     def held(
-        self, dpid: int, ports: Iterable[int], hosts: Iterable[HeldHost], most: int | None, now: float
+        self, dpid: int, ports: Iterable[int], hosts: Iterable[HeldHost], *, most: int | None, now: float
     ) -> list[HostEvent]:
         """Learn hosts from what a switch with these *ports* held when it connected. Return what has changed.
 

@@ -179,7 +179,7 @@ class Hosts:
             self._place(host, place, now)
             return [HostSeen(now, ipv4, mac, place)]
         if host.mac != mac:
-            return self._claimed(host, mac, place, now, old_place_up)
+            return self._claimed(host, mac, place, now=now, old_place_up=old_place_up)
         if host.place == place:
             host.challenged_at = None
             claim = self._claims.pop(ipv4, None)
@@ -245,7 +245,7 @@ class Hosts:
             self.clear_port(place)
 
     def _claimed(
-        self, host: Host, mac: str, place: PortRef, now: float, old_place_up: bool
+        self, host: Host, mac: str, place: PortRef, *, now: float, old_place_up: bool
     ) -> list[HostEvent]:
         silent = host.challenged_at is not None and now - host.challenged_at >= CHALLENGE_S
         if not host.agent and (host.place is None or not old_place_up or silent):

@@ -84,7 +84,7 @@ class Resolver:
         if now < pending.retry_at:
             return []
         ports = [port for port in edge() if port != place]
-        return self._ask(request.target_ip, BROADCAST_MAC, pending, ports, now)
+        return self._ask(request.target_ip, BROADCAST_MAC, pending, ports, now=now)
 
     def locate(
         self,
@@ -112,7 +112,7 @@ class Resolver:
                 pending.retry_at = now + LOCATE_AFTER_S
                 continue
             asked.add(network)
-            frames += self._ask(host.ipv4, host.mac, pending, ports or edge, now)
+            frames += self._ask(host.ipv4, host.mac, pending, ports or edge, now=now)
         return frames
 
     def locate_at(self, hosts: Iterable[Host]) -> float | None:
@@ -154,7 +154,7 @@ class Resolver:
         ]
 
     def _ask(
-        self, ipv4: str, mac: str, pending: _PendingRequest, edge: Sequence[PortRef], now: float
+        self, ipv4: str, mac: str, pending: _PendingRequest, edge: Sequence[PortRef], *, now: float
     ) -> list[PacketOut]:
         if now < pending.retry_at:
             return []

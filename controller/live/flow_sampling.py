@@ -69,7 +69,13 @@ class FlowSampler(Sampler):
             return None if past is None else (past, [])
 
     def listing(
-        self, before: int | None, limit: int, state: str | None, traffic_class: str | None, host: str | None
+        self,
+        before: int | None,
+        limit: int,
+        *,
+        state: str | None,
+        traffic_class: str | None,
+        host: str | None,
     ) -> tuple[list[dict[str, Any]], int | None]:
         """Return flows with a number below *before*, the newest first, and where to go on (None: at the end).
 

@@ -41,6 +41,7 @@ class LinkSampler(Sampler):
         names: Callable[[], FabricNames],
         rates: Callable[[FabricNames], Mapping[str, float]],
         queues: Queues,
+        *,
         watched: Callable[[], bool],
         publish: Callable[[Sample], None],
         every_s: float = EVERY_S,

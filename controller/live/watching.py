@@ -23,6 +23,7 @@ class LiveView:
         switches: Switches,
         agents: AgentServer,
         snapshot: Callable[[], FabricSnapshot],
+        *,
         rates: Callable[[FabricNames], Mapping[str, float]],
         queues: Queues,
         links_every_s: float = EVERY_S,
@@ -35,9 +36,9 @@ class LiveView:
             self.names,
             rates,
             queues,
-            lambda: self.stream.watched("links"),
-            lambda sample: self.stream.sample("links", sample),
-            links_every_s,
+            watched=lambda: self.stream.watched("links"),
+            publish=lambda sample: self.stream.sample("links", sample),
+            every_s=links_every_s,
         )
         self.flows = FlowSampler(
             agents,

@@ -44,6 +44,7 @@ class SwitchConnection:
         peer: str,
         selector: selectors.BaseSelector,
         now: float,
+        *,
         counters: Counter[str],
         refusal: Callable[[int, str], str | None] = lambda dpid, name: None,
         tls: TlsLayer | None = None,

@@ -34,6 +34,7 @@ class Switchboard:
         counters: Counter[str],
         refusal: Callable[[int, str], str | None],
         on_closed: Callable[[SwitchConnection], None],
+        *,
         tls: SwitchTlsContexts | None = None,
     ) -> None:
         self._selector = selector
@@ -86,10 +87,10 @@ class Switchboard:
             accepted.peer,
             self._selector,
             now,
-            self._counters,
-            self._refusal,
-            layer,
-            self._room,
+            counters=self._counters,
+            refusal=self._refusal,
+            tls=layer,
+            room=self._room,
         )
         self._connections[connection] = None
         due = connection.session.deadline()

@@ -26,6 +26,7 @@ class FabricViews:
         routing: Routing,
         links: Iterable[Link],
         numbers: SwitchNumbers,
+        *,
         ports: Mapping[int, tuple[int, ...]],
     ) -> None:
         self._ports = ports

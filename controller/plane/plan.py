@@ -50,6 +50,7 @@ class Plan:
         discovery: LinkDiscovery,
         hosts: Hosts,
         rollout: Rollout,
+        *,
         modes: LeafModes,
         announcements: PathAnnouncements,
         isolated: IsolatedSwitches,
@@ -179,7 +180,7 @@ class Plan:
         if wiring != self._wiring:
             self._wiring, self.routing = wiring, compute_routing(wiring)
         self._hosts_version = self._hosts.version
-        views = FabricViews(self._hosts, self.routing, wiring.known, self.numbers, ports)
+        views = FabricViews(self._hosts, self.routing, wiring.known, self.numbers, ports=ports)
         for dpid, wanted in changed.items():
             wanted.want(views.view(dpid), self.scheme, self.mode_of(dpid))
         self._rollout.in_turn(changed)

@@ -104,7 +104,9 @@ def plan(
     operations: list[Mapping[str, Any]] = []
     for uuid, port, interface in islice(_ports(tables, bridge), MOST_PORTS):
         limit = (limits or {}).get(_number(interface["ofport"]), NO_LIMIT)
-        state, changes = _port(tables, datapath, uuid, port, interface, replace(wanted, limit=limit))
+        state, changes = _port(
+            tables, datapath, uuid, port, interface=interface, wanted=replace(wanted, limit=limit)
+        )
         ports.append(state)
         operations += changes
     return SwitchPlan(str(bridge["name"]), datapath, tuple(ports), tuple(operations))
@@ -125,7 +127,7 @@ def _ports(tables: Tables, bridge: Row) -> Iterator[tuple[str, Row, Row]]:
 
 
 def _port(
-    tables: Tables, datapath: str, uuid: str, port: Row, interface: Row, wanted: PortQueues
+    tables: Tables, datapath: str, uuid: str, port: Row, *, interface: Row, wanted: PortQueues
 ) -> tuple[PortState, list[dict[str, Any]]]:
     qos = tables["QoS"].get(port["qos"]) if port["qos"] else None
     if qos is not None and WRITER in qos["external_ids"]:

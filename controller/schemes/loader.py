@@ -284,7 +284,7 @@ def _check_class(name: str, served: ClassScheme, need: Any) -> None:
     where = f"{name}.coding"
     need(name != "control", where, "control packets are never coded")
     sampling = coding.sampling_packet_times
-    wrong = coding_problem(coding.code, coding.redundancy, coding.weight, coding.estimator, sampling)
+    wrong = coding_problem(coding, sampling)
     if wrong is not None:
         field = "sampling_packet_times" if wrong[0] == "sampling_s" else wrong[0]
         need(False, f"{where}.{field}", wrong[1])

@@ -85,6 +85,7 @@ class OpenFlowShell:
         control_plane: ControlPlane,
         listen_address: str,
         listen_port: int,
+        *,
         on_event: Callable[[ShellEvent], None],
         allowed: AllowedSwitches | None = None,
         tls: SwitchTlsContexts | None = None,
@@ -98,7 +99,7 @@ class OpenFlowShell:
         self._posted = PostedCalls(lambda result: self._carry_out(result, self.now()))
         confirmations = Confirmations()
         self._counters: Counter[str] = Counter()
-        self._board = Switchboard(self._selector, self._counters, self._refusal, confirmations.gone, tls)
+        self._board = Switchboard(self._selector, self._counters, self._refusal, confirmations.gone, tls=tls)
         self._switches = self._board.switches
         self._newcomers = Newcomers(self._switches, self._board.close, self._admit)
         self._backlog = Backlog(self._counters)
@@ -337,7 +338,7 @@ class OpenFlowShell:
             case PacketIn(in_port, cookie, data):
                 self._counters["packet-ins"] += 1
                 self._guarded(
-                    "a packet-in", lambda: plane.packet_in(dpid, in_port, cookie, data, read_at), read_at
+                    "a packet-in", lambda: plane.packet_in(dpid, in_port, cookie, data, now=read_at), read_at
                 )
             case MeterCount(readings):
                 self._guarded("a meter's count", lambda: plane.meter_sample(dpid, readings, read_at), read_at)

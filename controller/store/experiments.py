@@ -61,9 +61,9 @@ class ExperimentStore:
         name: str,
         seed: int,
         spec: Mapping[str, Any],
+        *,
         versions: Mapping[str, Any],
         machine: Mapping[str, Any],
-        *,
         simulated: bool = False,
     ) -> dict[str, Any]:
         """Return a new running experiment."""
@@ -95,6 +95,7 @@ class ExperimentStore:
         self,
         before: int | None,
         limit: int,
+        *,
         points: bool = True,
         parent: int | None = None,
         state: str | None = None,
@@ -166,6 +167,7 @@ class ExperimentStore:
         run: Mapping[str, Any],
         flows: Sequence[Mapping[str, Any]],
         modes: Sequence[Mapping[str, Any]],
+        *,
         attempt: int | None = None,
         recording: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:

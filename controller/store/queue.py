@@ -94,9 +94,17 @@ class ExperimentQueue:
         """Queue an experiment, or a sweep of *points*. Return its number."""
         now = time.time()
         with Session(self._engine) as session, session.begin():
-            number = _add(session, job, "sweep" if points else "experiment", None, None, len(points), now)
+            number = _add(
+                session,
+                job,
+                kind="sweep" if points else "experiment",
+                parent=None,
+                point=None,
+                points=len(points),
+                now=now,
+            )
             for index, point in enumerate(points):
-                _add(session, point, "point", number, index, 0, now)
+                _add(session, point, kind="point", parent=number, point=index, points=0, now=now)
             return number
 
     def claim(
@@ -132,6 +140,7 @@ class ExperimentQueue:
         number: int,
         attempt: int,
         state: Literal["finished", "failed", "interrupted", "queued"],
+        *,
         summary: Mapping[str, Any] | None = None,
         error: str = "",
     ) -> list[Change]:
@@ -272,7 +281,14 @@ class ExperimentQueue:
 
 
 def _add(
-    session: Session, job: NewJob, kind: Kind, parent: int | None, point: int | None, points: int, now: float
+    session: Session,
+    job: NewJob,
+    *,
+    kind: Kind,
+    parent: int | None,
+    point: int | None,
+    points: int,
+    now: float,
 ) -> int:
     experiment = Experiment(
         name=job.name,

@@ -48,7 +48,7 @@ class Distributions:
         return Distributions(self.cdf[which], self.flows[which], self.independent[which])
 
 
-def describe(value: Integers, below: Integers, weight: Floats, count: int, width: int) -> Distributions:
+def describe(value: Integers, below: Integers, weight: Floats, *, count: int, width: int) -> Distributions:
     """Return the distributions of *count* values over *width* points.
 
     value: of each flow; below: index of the least point that is not below its size; weight: shapes (f,).

@@ -27,6 +27,7 @@ def explain(
     features: Sequence[Feature],
     types: Sequence[FlowType],
     choice: Choice,
+    *,
     default: Sequence[int],
     unknown: int,
     flows: int,

@@ -53,7 +53,9 @@ def combinations(records: Records, least_flows: int) -> Iterator[Values]:
     """
     fields = {name: np.unique(records[name], return_inverse=True)[1].astype(np.int64) for name in FEATURES}
     everything = np.arange(len(records), dtype=np.int64)
-    yield from _below((), everything, np.zeros(len(records), dtype=np.int64), 0, fields, least_flows)
+    yield from _below(
+        (), everything, np.zeros(len(records), dtype=np.int64), 0, fields=fields, least_flows=least_flows
+    )
 
 
 def _below(
@@ -61,6 +63,7 @@ def _below(
     flows: Integers,
     value: Integers,
     first: int,
+    *,
     fields: dict[Feature, Integers],
     least_flows: int,
 ) -> Iterator[Values]:
@@ -79,7 +82,7 @@ def _below(
         example[their[::-1]] = some[::-1]
         wider = (*combination, name)
         yield Values(wider, some, their, example)
-        yield from _below(wider, some, their, place + 1, fields, least_flows)
+        yield from _below(wider, some, their, place + 1, fields=fields, least_flows=least_flows)
 
 
 def fair_share(host: Integers) -> Integers:

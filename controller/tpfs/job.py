@@ -97,7 +97,12 @@ def answer(request: TypesRequest) -> object:
 
     records = np.fromfile(request.records, dtype=RECORD)
     return flow_types(
-        records, request.addresses, request.default, request.load, request.delta, printed=request.printed
+        records,
+        request.addresses,
+        request.default,
+        load=request.load,
+        delta=request.delta,
+        printed=request.printed,
     )
 
 

@@ -73,7 +73,13 @@ class Queue:
 
 
 def serving_time(
-    queue: Queue, alpha: float, beta: float, remaining: float = 1.0, before: float = 0.0, sign: int = AS_MEANT
+    queue: Queue,
+    alpha: float,
+    beta: float,
+    *,
+    remaining: float = 1.0,
+    before: float = 0.0,
+    sign: int = AS_MEANT,
 ) -> float:
     """Return Eq. 3: W^_i. before: the sum of W_k of the queues above; *sign* of rho^_i: `AS_PRINTED` or
     `AS_MEANT`.

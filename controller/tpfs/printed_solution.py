@@ -27,6 +27,7 @@ def printed_thresholds(
     types: Sequence[FlowSizes],
     default: Sequence[int],
     load: float,
+    *,
     alpha: float | None = None,
     others: FlowSizes | None = None,
 ) -> Solution:
@@ -59,7 +60,7 @@ def printed_thresholds(
         allowed_bytes += allowed
         if not types or max(float(values.max()) for values in worth) <= FEW:
             continue
-        picked = knapsack(worth, cost, allowed, [len(grid) for grid in grids], 1)
+        picked = knapsack(worth, cost, allowed, counts=[len(grid) for grid in grids], boundaries=1)
         for kind, index in enumerate(picked):
             chosen[kind][i] = int(grids[kind][index])
             moved_bad += float(worth[kind][index])
@@ -68,8 +69,8 @@ def printed_thresholds(
         [sizes.slowdown for sizes in types],
         chosen,
         load,
-        None if others is None else others.slowdown,
-        default,
+        others=None if others is None else others.slowdown,
+        default=default,
     )
     return Solution(tuple(map(tuple, chosen)), moved_bad, moved_good, allowed_bytes, slowdown)
 

@@ -63,7 +63,9 @@ class StoredRecords:
         """Check and add the records of *host*; owners: the host of each overlay address."""
         now = time.time()
         try:
-            records, refused = checked(_finished_of(said), host, owners, self._hosts, self.addresses, now)
+            records, refused = checked(
+                _finished_of(said), host, owners=owners, hosts=self._hosts, addresses=self.addresses, now=now
+            )
         except RecordsError as error:
             self._refusals.say(f"records of {host} refused: {error}")
             self.refused.setdefault(host, Counter()).update({"malformed": 1})

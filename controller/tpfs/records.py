@@ -93,6 +93,7 @@ class RecordsError(CapstanError, ValueError):
 def checked(
     said: FinishedFlowColumns,
     host: str,
+    *,
     owners: Mapping[str, str],
     hosts: Names,
     addresses: Names,

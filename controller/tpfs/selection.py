@@ -93,9 +93,11 @@ def choose(records: Records, movable: float | None = None, spacing: Spacing = "l
     below = np.minimum(np.searchsorted(grid, sizes), len(grid) - 1).astype(np.int64)
     host = records["host"].astype(np.int64)
     load = np.ones(len(sizes)) if movable is None else np.clip(sizes, 1.0, max(movable, 1.0))
-    everything = float(spreads(np.zeros_like(below), below, host, load, 1, len(grid))[0])
+    everything = float(
+        spreads(np.zeros_like(below), below, host=host, load=load, groups=1, width=len(grid))[0]
+    )
     candidates = [
-        _candidate(values, below, host, load, len(grid), everything)
+        _candidate(values, below, host=host, load=load, width=len(grid), everything=everything)
         for values in combinations(records, JOIN_FLOWS)
     ]
     candidates.sort(
@@ -117,25 +119,25 @@ def choose(records: Records, movable: float | None = None, spacing: Spacing = "l
 
 
 def _candidate(
-    values: Values, below: Integers, host: Integers, load: Floats, width: int, everything: float
+    values: Values, below: Integers, *, host: Integers, load: Floats, width: int, everything: float
 ) -> Candidate:
     """Return the candidate of these features. everything: the spread of all flows."""
     their = below[values.flows]
     weight = fair_weights(values, host)
-    described = describe(values.value, their, weight, values.count, width)
+    described = describe(values.value, their, weight, count=values.count, width=width)
     types = clusters(described)
     # flows of no type are the last group
     group = np.full(len(below), types.count, dtype=np.int64)
     of_flow = types.of_value[values.value]
     group[values.flows] = np.where(of_flow == UNKNOWN, types.count, of_flow)
-    spread = spreads(group, below, host, load, types.count + 1, width)
+    spread = spreads(group, below, host=host, load=load, groups=types.count + 1, width=width)
     spread[types.count] = everything
     unknown_share = float(np.mean(group == types.count))
     return Candidate(values, weight, described, types, over_hosts(spread[group], host, load), unknown_share)
 
 
 def spreads(
-    group: Integers, below: Integers, host: Integers, load: Floats, groups: int, width: int
+    group: Integers, below: Integers, *, host: Integers, load: Floats, groups: int, width: int
 ) -> Floats:
     """Return 1/M sum of sqrt(F (1 - F)) of each group of flows, shape (groups,); 0 for one without flows."""
     hosts = int(host.max()) + 1

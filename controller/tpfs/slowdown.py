@@ -67,7 +67,7 @@ class SlowdownSums:
         )
         return float(self._chunks[index]) + rest
 
-    def slowdown(self, above: float, upto: float, waits: float, free_above: float, free: float) -> float:
+    def slowdown(self, above: float, upto: float, waits: float, *, free_above: float, free: float) -> float:
         """Return the sum of T / (x + packet) of flows with above < x <= upto. waits: B_l; free_above and free: 1 -
         rho_(l-1) and 1 - rho_l."""
         low, high = self._index(above), self._index(upto)
@@ -82,6 +82,7 @@ def mean_slowdown(
     types: Sequence[SlowdownSums],
     thresholds: Sequence[Sequence[float]],
     load: float,
+    *,
     others: SlowdownSums | None = None,
     default: Sequence[float] = (),
 ) -> float:
@@ -103,7 +104,7 @@ def mean_slowdown(
         free = 1 - load * min(sum(sizes.within(end) for sizes, end in pairs) / total, 1.0)
         waits = load / total * sum(sizes.chunks(end) for sizes, end in pairs) / (2 * free)
         slowdown += sum(
-            sizes.slowdown(bound[queue], bound[queue + 1], waits, free_above, free)
+            sizes.slowdown(bound[queue], bound[queue + 1], waits, free_above=free_above, free=free)
             for sizes, bound in zip(types, bounds[: len(types)], strict=True)
         )
         free_above = free

@@ -139,6 +139,7 @@ def thresholds(
     types: Sequence[FlowSizes],
     default: Sequence[int],
     load: float,
+    *,
     delta: float | None = None,
     others: FlowSizes | None = None,
 ) -> Solution:
@@ -148,7 +149,7 @@ def thresholds(
     delta: good load that may be removed, bytes; None: by the model. others: flows of no type. Raises SolveError.
     """
     if delta is not None:
-        return solve(types, default, delta, load, others)
+        return solve(types, default, delta, load=load, others=others)
     problem = ThresholdProblem(types, default, GRID)
     solutions = [problem.solution(problem.priced(price), load, others) for price in PRICES]
     return min(solutions, key=lambda solution: solution.slowdown * (1 + (solution.removed_good > 0) * 1e-9))
@@ -166,6 +167,7 @@ def solve(
     types: Sequence[FlowSizes],
     default: Sequence[int],
     delta: float,
+    *,
     load: float,
     others: FlowSizes | None = None,
     grid: int = GRID,
@@ -197,7 +199,9 @@ class ThresholdProblem:
         """Return the best index of each choice where at most *delta* bytes of good load may go."""
         if not self._choices:
             return []
-        return knapsack(self._bad, self._good, delta, [n for _, n in self._choices], len(self._default))
+        return knapsack(
+            self._bad, self._good, delta, counts=[n for _, n in self._choices], boundaries=len(self._default)
+        )
 
     def priced(self, price: float) -> list[int]:
         """Return the index of each choice such that bad - price * good is most; infinite: no good load goes."""
@@ -246,8 +250,8 @@ class ThresholdProblem:
                 [sizes.slowdown for sizes in self._types],
                 limits,
                 load,
-                None if others is None else others.slowdown,
-                self._default,
+                others=None if others is None else others.slowdown,
+                default=self._default,
             ),
         )
 
@@ -265,7 +269,7 @@ def _raised(picked: list[int], bad: list[Floats], boundaries: int) -> list[int]:
 
 
 def knapsack(
-    bad: list[Floats], good: list[Floats], delta: float, counts: list[int], boundaries: int
+    bad: list[Floats], good: list[Floats], delta: float, *, counts: list[int], boundaries: int
 ) -> list[int]:
     """Return one index for each of the choices. Those of one type come one after the other, with growing boundary.
 

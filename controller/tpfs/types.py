@@ -64,6 +64,7 @@ def flow_types(
     records: Records,
     addresses: Sequence[str],
     default: Sequence[int],
+    *,
     load: float,
     delta: float | None = None,
     spacing: Spacing = "log",
@@ -89,12 +90,16 @@ def flow_types(
     typeless[best.values.flows[of_flow != UNKNOWN]] = False
     others = FlowSizes(fair["bytes"][typeless])
     solution = (
-        thresholds(samples, default, load, delta, others)
+        thresholds(samples, default, load, delta=delta, others=others)
         if printed is None
-        else printed_thresholds(samples, default, load, printed.most_alpha, others)
+        else printed_thresholds(samples, default, load, alpha=printed.most_alpha, others=others)
     )
     before = mean_slowdown(
-        [sizes.slowdown for sizes in samples], [default] * len(samples), load, others.slowdown, default
+        [sizes.slowdown for sizes in samples],
+        [default] * len(samples),
+        load,
+        others=others.slowdown,
+        default=default,
     )
     values = _values(fair, addresses, best)
     types = tuple(
@@ -128,7 +133,7 @@ def flow_types(
         removed_good_bytes=solution.removed_good,
         delta_bytes=solution.delta,
         slowdown_ratio=solution.slowdown / before if before else 1.0,
-        explanation=explain(features, types, choice, default, unknown, len(fair)),
+        explanation=explain(features, types, choice, default=default, unknown=unknown, flows=len(fair)),
     )
 
 

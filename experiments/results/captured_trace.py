@@ -60,7 +60,7 @@ def captured_trace(frames: Sequence[CapturedFrame], run: CapturedRun, *, cut: bo
         for frame, datagram in sightings:
             choices.learn(run.links[frame.link], frame.link, datagram)
     for number, sightings in enumerate(seen):
-        _follow(building, choices, number, sightings, places)
+        _follow(building, choices, number, sightings=sightings, places=places)
     hops = sorted(building.hops, key=lambda hop: hop.offered_ps)
     if len(hops) > run.most_hops:
         full_ns = run.begin_ns + hops[run.most_hops].offered_ps // _PS_PER_NS - 1
@@ -74,6 +74,7 @@ def _follow(
     building: _Building,
     choices: _Choices,
     number: int,
+    *,
     sightings: Sequence[tuple[CapturedFrame, Datagram]],
     places: dict[bytes, int],
 ) -> None:

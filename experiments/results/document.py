@@ -109,6 +109,7 @@ class Run:
 def result_document(
     spec: Spec,
     runs: Sequence[Run],
+    *,
     started: datetime,
     duration_s: float,
     notices: Iterable[str],
@@ -128,7 +129,7 @@ def result_document(
         raise ValueError(f"the schemes did not get the same flows: {plans}")
     outcomes = {label: [run.counted for run in group] for label, group in by_label.items()}
     schemes = summarize(outcomes, spec.baseline, spec.seed)
-    add_kinds(schemes, outcomes, spec.seed, spec.workload.large_limit_bytes)
+    add_kinds(schemes, outcomes, spec.seed, large_limit_bytes=spec.workload.large_limit_bytes)
     paths = paths_of(spec.fabric)
     counts = {
         label: [

@@ -25,6 +25,7 @@ def add_kinds(
     schemes: dict[str, dict[str, Any]],
     outcomes: Mapping[str, Runs],
     seed: int,
+    *,
     large_limit_bytes: int | None,
     resamples: int = RESAMPLES,
 ) -> None:
@@ -38,7 +39,7 @@ def add_kinds(
     both = all("long" in entry and "afct_ms" in entry["long"] for entry in schemes.values())
     for stream, (kind, holds) in enumerate(_sizes(large_limit_bytes, both=both).items()):
         for label, (block, ratios) in _compared(
-            outcomes, holds, seed, _FIRST_STREAM + stream, resamples
+            outcomes, holds, seed=seed, stream=_FIRST_STREAM + stream, resamples=resamples
         ).items():
             schemes[label][kind] = block
             for other, (ratio, interval) in ratios.items():
@@ -49,7 +50,7 @@ def add_kinds(
     names = sorted({flow.application for runs in outcomes.values() for run in runs for flow in run} - {""})
     for stream, name in enumerate(names, 10):
         for label, (block, ratios) in _compared(
-            outcomes, _short_of(name), seed, _FIRST_STREAM + stream, resamples
+            outcomes, _short_of(name), seed=seed, stream=_FIRST_STREAM + stream, resamples=resamples
         ).items():
             of_each = schemes[label].setdefault("applications", {})
             of_each[name] = block | {
@@ -79,7 +80,7 @@ _Ratios = dict[str, tuple[float, tuple[float, float]]]
 
 
 def _compared(
-    outcomes: Mapping[str, Runs], holds: Holds, seed: int, stream: int, resamples: int
+    outcomes: Mapping[str, Runs], holds: Holds, *, seed: int, stream: int, resamples: int
 ) -> dict[str, tuple[dict[str, Any], _Ratios]]:
     """Return by scheme: the figures of flows for which *holds*, and the ratio of their mean over each other
     scheme's."""

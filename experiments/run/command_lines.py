@@ -21,6 +21,7 @@ class AgentOptions:
 def controller_command(
     data: Path,
     openflow: tuple[str, int],
+    *,
     agents_socket: Path,
     token_file: Path,
     database: str | None,

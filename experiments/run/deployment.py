@@ -239,8 +239,8 @@ class Deployment:
         """
         return self.client.set_scheme(
             scheme_body(choice.name),
-            self.spec.packet_time_s,
-            merge(self.spec.policy, choice.overrides),
+            packet_time_s=self.spec.packet_time_s,
+            overrides=merge(self.spec.policy, choice.overrides),
             forget_flows=forget_flows,
         )
 
@@ -302,10 +302,19 @@ class Deployment:
             return
         data = self.lab.run_dir / "controller"
         argv = controller_command(
-            data, self.lab.controller_endpoint, self._socket, self._token_file, self._database, self._queue
+            data,
+            self.lab.controller_endpoint,
+            agents_socket=self._socket,
+            token_file=self._token_file,
+            database=self._database,
+            queue=self._queue,
         )
         part = ControllerPart(
-            self.lab.popen, [*argv, *self._controller_options], self._log("controller"), ROOT, data
+            self.lab.popen,
+            [*argv, *self._controller_options],
+            self._log("controller"),
+            directory=ROOT,
+            data=data,
         )
         self._parts.append(part)
         part.launch()
@@ -332,7 +341,9 @@ class Deployment:
         for place in self.spec.fabric.hosts():
             argv = agent_command(place, self._socket, self._token_file, options)
             log = self._log(f"agent {place.name}")
-            part = AgentPart(place.name, self.lab.popen, argv, log, ROOT, self._own_client)
+            part = AgentPart(
+                place.name, self.lab.popen, argv, log=log, directory=ROOT, client=self._own_client
+            )
             self._parts.append(part)
             part.launch()
 

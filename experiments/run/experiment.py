@@ -55,6 +55,7 @@ class Experiment:
         spec: Spec,
         deployment: Deployment,
         steps: Steps,
+        *,
         plans: Sequence[Plan],
         keep: Keep,
         record: Record | None = None,
@@ -102,13 +103,13 @@ class Experiment:
             document = result_document(
                 spec,
                 self._runs,
-                started,
-                time.monotonic() - begun,
-                [
+                started=started,
+                duration_s=time.monotonic() - begun,
+                notices=[
                     *self._deployment.lab.notices,
                     *([] if self._recorder is None else self._recorder.notices()),
                 ],
-                versions,
+                versions=versions,
             )
             document["experiment"] = number
             directory = self._keep(document, self._runs)
@@ -163,7 +164,7 @@ class Experiment:
         for repeated in range(MOST_REPEATS):
             watch = Watch(self._deployment, last=False)
             try:
-                run, epoch = self._attempt(traffic, choice, repeat, plan, watch)
+                run, epoch = self._attempt(traffic, choice, repeat, plan, parts=watch)
                 return replace(run, repeated=repeated), epoch
             except (DisturbedError, ControllerError, DeploymentError, DrainError, OutcomeError):
                 self._deployment.wait_complete()
@@ -172,11 +173,11 @@ class Experiment:
             traffic.stop_flows()
             self._deployment.wait_whole()
             self._steps.repeat_run()
-        run, epoch = self._attempt(traffic, choice, repeat, plan, Watch(self._deployment, last=True))
+        run, epoch = self._attempt(traffic, choice, repeat, plan, parts=Watch(self._deployment, last=True))
         return replace(run, repeated=MOST_REPEATS), epoch
 
     def _attempt(
-        self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan, parts: Watch
+        self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan, *, parts: Watch
     ) -> tuple[Run, float]:
         """Return the run, and its start in Unix seconds. Anything that is not whole raises: there is no half result."""
         spec = self._spec

@@ -29,7 +29,7 @@ class ProcessPart:
     """A part that is one process with a log of its own."""
 
     def __init__(
-        self, name: str, popen: Popen, host: str | None, argv: Sequence[str], log: Path, directory: Path
+        self, name: str, popen: Popen, host: str | None, *, argv: Sequence[str], log: Path, directory: Path
     ) -> None:
         self.name = name
         self.log = log
@@ -90,8 +90,10 @@ class ProcessPart:
 class ControllerPart(ProcessPart):
     """A controller. data: its directory; its API's address, once known, is the same for good."""
 
-    def __init__(self, popen: Popen, argv: Sequence[str], log: Path, directory: Path, data: Path) -> None:
-        super().__init__("controller", popen, None, [*argv, "--api", "127.0.0.1:0"], log, directory)
+    def __init__(self, popen: Popen, argv: Sequence[str], log: Path, *, directory: Path, data: Path) -> None:
+        super().__init__(
+            "controller", popen, None, argv=[*argv, "--api", "127.0.0.1:0"], log=log, directory=directory
+        )
         self._endpoints = data / "endpoints.json"
         self.url = ""
 
@@ -140,11 +142,12 @@ class AgentPart(ProcessPart):
         host: str,
         popen: Popen,
         argv: Sequence[str],
+        *,
         log: Path,
         directory: Path,
         client: Callable[[], ControllerClient],
     ) -> None:
-        super().__init__(f"agent {host}", popen, host, argv, log, directory)
+        super().__init__(f"agent {host}", popen, host, argv=argv, log=log, directory=directory)
         self._client = client
         self._of = host
 

@@ -46,7 +46,7 @@ class OwnRecord:
     def begin(self, spec: Spec, versions: Mapping[str, str]) -> int:
         """Register it as one that begins now; return its number."""
         self._number = self._client.create_experiment(
-            spec.name, spec.seed, spec_to_dict(spec), versions, machine()
+            spec.name, spec.seed, spec_to_dict(spec), versions=versions, machine=machine()
         )
         return self._number
 

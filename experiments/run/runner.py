@@ -71,8 +71,8 @@ def run_experiment(spec: Spec, text: str, options: RunOptions) -> Result:
             spec,
             deployment,
             steps,
-            steps.plans[0],
-            keep,
+            plans=steps.plans[0],
+            keep=keep,
             recorder=options.recorder,
             again=options.again,
         ).run()
@@ -108,14 +108,14 @@ def run_sweep(spec: Spec, text: str, options: RunOptions) -> SweepResult:
                     point.spec,
                     deployment,
                     steps,
-                    next(plans),
-                    _keep_in(place, point),
+                    plans=next(plans),
+                    keep=_keep_in(place, point),
                     again=options.again,
                 ).run()
             steps.begin_point("")
             if len(done) == len(grid):
                 steps.stage("drawing")
-                result = _whole(spec, text, grid, done, directory)
+                result = _whole(spec, text, grid=grid, results=done, directory=directory)
                 options.on_result(result, deployment)
             steps.stage("taking the fabric down")
     return result
@@ -140,7 +140,7 @@ def _keep_in(place: Path, point: Point) -> Keep:
 
 
 def _whole(
-    spec: Spec, text: str, grid: Sequence[Point], results: Mapping[int, Result], directory: Path
+    spec: Spec, text: str, *, grid: Sequence[Point], results: Mapping[int, Result], directory: Path
 ) -> SweepResult:
     """Return the sweep's result out of its points', kept and drawn."""
     ordered = [results[index] for index in range(len(grid))]

@@ -88,8 +88,8 @@ def show(
                     round_spec,
                     deployment,
                     steps,
-                    steps.plans[0],
-                    _keeper(results / ROUNDS, round_spec, text, keep),
+                    plans=steps.plans[0],
+                    keep=_keeper(results / ROUNDS, round_spec, text, keep),
                 ).run()
             )
         except CancelledError:

@@ -118,6 +118,7 @@ class Traffic:
         deadline_s: float,
         on_progress: Callable[[int, int], None],
         check: Callable[[], None] = lambda: None,
+        *,
         lead_s: float = LEAD_S,
         on_start: Callable[[float], None] = lambda epoch: None,
     ) -> float:

@@ -26,4 +26,6 @@ def links_of(fabric: Any) -> int:
         sizes[name] = value
     topology = given.get("topology", _PLAIN.topology)
     on_leaf = sizes["hosts_per_leaf"] or (sizes["k"] // 2 if topology == "fat-tree" else _PLAIN.hosts_on_leaf)
-    return number_of_links(topology, sizes["leaves"], sizes["spines"], sizes["k"], on_leaf)
+    return number_of_links(
+        topology, leaves=sizes["leaves"], spines=sizes["spines"], k=sizes["k"], hosts_on_leaf=on_leaf
+    )

@@ -89,7 +89,7 @@ class Meaning:
                 )
             elif check_overrides is not None and self._fits("policy") | ("policy" not in self._data):
                 for name in names:
-                    self._overrides(index, name, policy, choice.overrides, check_overrides)
+                    self._overrides(index, name, policy, choice.overrides, check_overrides=check_overrides)
             for label in names if every else [choice.label]:
                 if label in labels:
                     text = f"{shown(label)} is there already (schemes[{labels[label]}]); give a label"
@@ -179,6 +179,7 @@ class Meaning:
         name: str,
         policy: Mapping[str, Any],
         own: Mapping[str, Any],
+        *,
         check_overrides: CheckOverrides,
     ) -> None:
         wrong = check_overrides(name, policy) if policy else None
@@ -235,7 +236,7 @@ class Meaning:
         try:
             flow_rate(flows.arrivals, 1.0, 1.0)
             # of no flows: only the periods are looked at
-            start_times(flows.arrivals, 1.0, np.random.default_rng(0), 0, None)
+            start_times(flows.arrivals, 1.0, np.random.default_rng(0), count=0, duration_s=None)
         except ArrivalsError as error:
             self._say(("workload", "flows", "arrivals"), str(error))
             fine = False

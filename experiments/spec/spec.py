@@ -232,7 +232,12 @@ class Spec:
     def plan(self, repeat: int) -> Plan:
         """Return the flows of one repeat; every scheme gets the same."""
         return build_plan(
-            self.workload, self.endpoints(), self.seed, repeat, self.warm_up_s, self.capacity_bps()
+            self.workload,
+            self.endpoints(),
+            seed=self.seed,
+            repeat=repeat,
+            warm_up_s=self.warm_up_s,
+            capacity_bps=self.capacity_bps(),
         )
 
     def long_flow_pressure(self) -> float | None:

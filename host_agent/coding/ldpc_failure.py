@@ -21,7 +21,7 @@ GRAPHS: Final = 600
 PATTERNS: Final = 6
 
 
-def measure(k: int, r: int, graphs: int, patterns: int, source: random.Random) -> list[float]:
+def measure(k: int, r: int, *, graphs: int, patterns: int, source: random.Random) -> list[float]:
     """Return the failure probabilities for 1 .. r missing by trial: so many graphs, so many loss patterns on
     each.
     """
@@ -71,7 +71,7 @@ def main() -> None:
     print("# k r, then one figure for each number 1 .. r of packets missing out of k + r")
     for k in GRID_K:
         for r in GRID_R:
-            failures = measure(k, r, GRAPHS, PATTERNS, random.Random(k << 8 | r))
+            failures = measure(k, r, graphs=GRAPHS, patterns=PATTERNS, source=random.Random(k << 8 | r))
             print(k, r, *(round(1000 * failure) for failure in failures), flush=True)
 
 

@@ -32,7 +32,12 @@ def rules_of(coding: CodingPolicy) -> CodingRules:
 
 
 def repairs_for(
-    coding: CodingPolicy, blocking_probability: float, k: int, sent_bytes: int = 0, window: int | None = None
+    coding: CodingPolicy,
+    blocking_probability: float,
+    k: int,
+    *,
+    sent_bytes: int = 0,
+    window: int | None = None,
 ) -> int:
     """Return r for a unit of *k* sources: 0 to the least of max_r, k max_overhead, and what the code has use for.
 

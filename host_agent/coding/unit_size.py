@@ -15,6 +15,7 @@ def completion_time_s(
     coding: CodingPolicy,
     k: int,
     blocking_probability: float,
+    *,
     rtt_s: float,
     blocked_rtt_s: float,
     packet_time_s: float = 0.0,

@@ -21,7 +21,13 @@ from host_agent.coding.redundancy import binomial
 
 
 def next_leaf(
-    now: float, propagation: float, own_queue: float, own_rate: float, spine_queue: float, spine_rate: float
+    now: float,
+    propagation: float,
+    *,
+    own_queue: float,
+    own_rate: float,
+    spine_queue: float,
+    spine_rate: float,
 ) -> float:
     """Return Eq. 1: TNL_j = ct + pd_j + lql_j / lqw_j + sql_j / sqw_j; queues in bits where rates are bit/s."""
     return now + propagation + own_queue / own_rate + spine_queue / spine_rate

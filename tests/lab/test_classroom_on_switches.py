@@ -137,7 +137,7 @@ def running(application: Path, small: Deployment) -> Iterator[None]:
         process.wait()
         for fault in reversed(small.client.faults()):
             small.client.end_fault(fault["id"])
-        small.client.set_scheme(before["base"], before["packet_time_us"] / 1e6)
+        small.client.set_scheme(before["base"], packet_time_s=before["packet_time_us"] / 1e6)
         small.wait_whole()
 
 
@@ -187,7 +187,7 @@ def test_lab_4_a_leaf_is_on_during_a_transfer_and_off_a_t_after_it(small: Deploy
         assert on_s, f"{file}: no mode changed"
         assert min(on_s) >= 0.9 * t_s
         held_s[file.name] = max(on_s)
-    small.client.set_scheme(before["base"], before["packet_time_us"] / 1e6)
+    small.client.set_scheme(before["base"], packet_time_s=before["packet_time_us"] / 1e6)
     assert held_s["lab4-too-long.yaml"] > held_s[LABS[4].solution.name]
 
 

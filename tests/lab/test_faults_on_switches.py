@@ -77,7 +77,7 @@ def test_a_slow_link_carries_no_more_in_both_directions(
 def test_queues_and_limits_stay_together(lab: Deployment) -> None:
     """A scheme with eight queues on a slow link: all of them, each with the slow rate; then neither."""
     fault = lab.client.begin_fault("slow-link", "l1-s1", SLOW)
-    lab.client.set_scheme("pias", lab.spec.packet_time_s)
+    lab.client.set_scheme("pias", packet_time_s=lab.spec.packet_time_s)
     port = lab.lab.ends("l1-s1").intf1.name
     assert kernel_rates(lab, port, "l1") == {f"{SLOW:g}Mbit"}
     queues = next(one for one in ask(lab, "GET", "/queues")["switches"] if one["switch"] == "l1")
@@ -85,7 +85,7 @@ def test_queues_and_limits_stay_together(lab: Deployment) -> None:
     assert {one["queues"] for one in queues["ports"]} == {8}
     lab.client.end_fault(fault["id"])
     assert kernel_rates(lab, port, "l1") == {f"{RATE:g}Mbit"}
-    lab.client.set_scheme("ecmp", lab.spec.packet_time_s)
+    lab.client.set_scheme("ecmp", packet_time_s=lab.spec.packet_time_s)
 
 
 def test_a_delay_is_there_or_refused_with_the_reason(lab: Deployment) -> None:

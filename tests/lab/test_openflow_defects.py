@@ -92,7 +92,7 @@ def bare(port: int) -> Iterator[Bare]:
 
 @contextlib.contextmanager
 def ours(plane: ScriptedPlane) -> Iterator[OpenFlowShell]:
-    shell = OpenFlowShell(plane, "0.0.0.0", 0, lambda _: None)
+    shell = OpenFlowShell(plane, "0.0.0.0", 0, on_event=lambda _: None)
     shell.start()
     try:
         yield shell

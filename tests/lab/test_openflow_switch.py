@@ -48,7 +48,7 @@ class Control:
     events: list[object] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.shell = OpenFlowShell(self.plane, "0.0.0.0", 0, self.events.append)
+        self.shell = OpenFlowShell(self.plane, "0.0.0.0", 0, on_event=self.events.append)
         self.shell.start()
 
     def connected(self, dpid: int, times: int = 1) -> None:

@@ -80,7 +80,7 @@ def test_each_label_takes_its_uplink_and_a_dead_one_is_sprayed_at_once() -> None
     wanted = WantedSwitch(DPID)
     wanted.want(view, LABELS, "off")
     plane = ScriptedPlane(states={DPID: wanted.state()})
-    shell = OpenFlowShell(plane, "0.0.0.0", 0, lambda event: None)
+    shell = OpenFlowShell(plane, "0.0.0.0", 0, on_event=lambda event: None)
     shell.start()
     try:
         with switch(DPID, shell.port, 6) as real:

@@ -86,7 +86,7 @@ def test_a_connection_that_begins_while_its_agent_is_away_waits_for_the_next_one
 
 def test_a_killed_controller_comes_back_where_it_was_with_what_was_in_force(lab: Deployment) -> None:
     sender, receiver = transfer(lab, PORT + 31)
-    lab.client.set_scheme("rps", 0.004, {"short_limit_bytes": 50_000})
+    lab.client.set_scheme("rps", packet_time_s=0.004, overrides={"short_limit_bytes": 50_000})
     url, before = lab.client.url, lab.client.scheme()
     kill(lab, lab.part("controller").newest, len(lab.restarts) + 1)
     after = lab.client.scheme()
@@ -104,7 +104,7 @@ def test_a_killed_controller_comes_back_where_it_was_with_what_was_in_force(lab:
 
 @pytest.mark.parametrize("switch", ["s1", "l1"])
 def test_a_killed_switch_comes_back_with_ports_queues_and_state(lab: Deployment, switch: str) -> None:
-    lab.client.set_scheme("pias", lab.spec.packet_time_s)
+    lab.client.set_scheme("pias", packet_time_s=lab.spec.packet_time_s)
     eventually(lambda: all(one["in_force"] for one in lab.client.queues()["switches"]))
     whole, ports = held(lab, switch), lab.lab.switch(switch).vsctl("list-ports", switch)
     assert len(whole[0]) > 10

@@ -46,7 +46,7 @@ class AdmittingAgent:
         now: float = 0.0,
     ) -> None:
         self.core, self.peer = (
-            AgentCore(f"h{host + 1}", SESSIONS[host], MTU, np.random.default_rng(host), now)
+            AgentCore(f"h{host + 1}", SESSIONS[host], MTU, np.random.default_rng(host), now=now)
             for host in (0, 1)
         )
         peers = [Peer(f"h{host + 1}", UNDERLAY[host], [overlay[host]], SESSIONS[host]) for host in (0, 1)]
@@ -70,7 +70,7 @@ class AdmittingAgent:
         for packet in packets:
             self.peer.packet_from_host(packet, now)
         for datagram in self.peer.datagrams_to_send():
-            self.core.receive_datagram(datagram.data, PEER, datagram.source_port, datagram.tos, now)
+            self.core.receive_datagram(datagram.data, PEER, datagram.source_port, datagram.tos, now=now)
         return self.updates()
 
     def updates(self) -> list[bytes]:

@@ -103,7 +103,9 @@ class Relay:
                 return
             while self._flying and self._flying[0][0] <= self.now:
                 _, _, target, data, source_port, tos = heapq.heappop(self._flying)
-                self.cores[target].receive_datagram(data, UNDERLAY[1 - target], source_port, tos, self.now)
+                self.cores[target].receive_datagram(
+                    data, UNDERLAY[1 - target], source_port, tos, now=self.now
+                )
             for one in self.cores:
                 one.handle_timer(self.now)
                 assert one.get_timer() > self.now, "a timer that is due for ever would spin"

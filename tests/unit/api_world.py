@@ -103,10 +103,10 @@ def api_world(
         initial=(scheme, 0.004),
         finished_flows=FinishedFlowStore(engine, "world"),
     )
-    extension = experiments_extension(1, None)(
+    extension = experiments_extension(1, dask=None)(
         engine, store, running.events.add, WORKER_SECRET
     )  # not started: nothing is run
-    app = make_app(running, store, ApiSettings(token, lab), "0.1.0", extension)
+    app = make_app(running, store, ApiSettings(token, lab), "0.1.0", extension=extension)
     app.testing = False  # errors become answers, as for everybody
     given = _answers_of(app)
     running.start()

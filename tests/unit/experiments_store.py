@@ -48,7 +48,9 @@ def recording_row() -> dict[str, Any]:
 
 
 def new_experiment(store: ExperimentStore, name: str = "one", seed: int = 1) -> int:
-    number: int = store.create(name, seed, {"name": name}, {"capstan": "0.1.0"}, {"cores": 4})["id"]
+    number: int = store.create(
+        name, seed, {"name": name}, versions={"capstan": "0.1.0"}, machine={"cores": 4}
+    )["id"]
     return number
 
 

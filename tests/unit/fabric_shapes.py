@@ -163,7 +163,7 @@ def static_fabric(
         routing,
         wiring.known,
         numbers,
-        {dpid: tuple(range(1, n + 1)) for dpid, n in shape.ports.items()},
+        ports={dpid: tuple(range(1, n + 1)) for dpid, n in shape.ports.items()},
     )
     fabric = FakeFabric()
     fabric.wire(shape.links)

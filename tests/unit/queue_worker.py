@@ -21,7 +21,7 @@ def work_off(url: str) -> None:
             flows = [flow_row(number) for number in range(50)]
             run = store.add_run(claimed.experiment, run_row(repeat), flows, [], attempt=claimed.attempt)
             print("run", run["id"], flush=True)
-        queue.end(claimed.experiment, claimed.attempt, "finished", {"done": True})
+        queue.end(claimed.experiment, claimed.attempt, "finished", summary={"done": True})
         print("finished", claimed.experiment, flush=True)
 
 

@@ -234,7 +234,7 @@ class Simulation:
 
     def _packet_in(self, place: PortRef, cookie: int, frame: bytes) -> None:
         if place.dpid in self.connected:
-            self.do(self.plane.packet_in(*place, cookie, frame, self.now))
+            self.do(self.plane.packet_in(*place, cookie, frame, now=self.now))
 
     def _send_frame(self, sender: PortRef, frame: bytes) -> None:
         if sender.port in self.fabric.switches[sender.dpid].down or self.lost_frames(sender):

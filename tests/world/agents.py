@@ -121,7 +121,7 @@ class Host:
         self._held_up.clear()
         self.stalled_until = 0.0
         seed = np.random.default_rng(self.rng.randrange(1 << 32))
-        self.core = AgentCore(self.name, self.session_number, MTU, seed, self._now())
+        self.core = AgentCore(self.name, self.session_number, MTU, seed, now=self._now())
         self._touched()
 
     def end(self) -> None:
@@ -211,7 +211,7 @@ class Host:
         if self.clock.now < self.stalled_until:
             self._held_up.append((data, sender, source_port, tos))
             return
-        self.core.receive_datagram(data, sender, source_port, tos, self._now())
+        self.core.receive_datagram(data, sender, source_port, tos, now=self._now())
         self._touched()
 
     def stall(self, seconds: float) -> None:
@@ -224,7 +224,7 @@ class Host:
         assert self.core is not None
         held_up, self._held_up = self._held_up, []
         for one in held_up:
-            self.core.receive_datagram(*one, self._now())
+            self.core.receive_datagram(*one, now=self._now())
         self.core.handle_timer(self._now())
         self._touched()
         if self.timer <= self.clock.now:

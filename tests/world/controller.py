@@ -158,7 +158,7 @@ class Controller:
 
     def packet_in(self, link: Link, place: PortRef, cookie: int, frame: bytes) -> None:
         if self.links.get(place.dpid) is link:
-            self.do(self.plane.packet_in(*place, cookie, frame, self._clock.now))
+            self.do(self.plane.packet_in(*place, cookie, frame, now=self._clock.now))
 
     def port_status(self, link: Link, dpid: int, port: Port) -> None:
         if self.links.get(dpid) is link:

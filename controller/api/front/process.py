@@ -46,6 +46,7 @@ class HttpFront:
         address: str,
         port: int,
         settings: FrontSettings,
+        *,
         on_restart: Callable[[int, float], None] = lambda code, after_s: None,
         on_given_up: Callable[[str], None] = lambda why: None,
     ) -> None:

@@ -29,7 +29,7 @@ class Datagrams(Target):
         datagrams = [one.data for one in sender.datagrams_to_send()]
         receiver = self._core(self.B)
         for data in datagrams:
-            receiver.receive_datagram(data, self.A.underlay_ip, 40_000, 0, 1.0)
+            receiver.receive_datagram(data, self.A.underlay_ip, 40_000, 0, now=1.0)
         receiver.handle_timer(2.0)
         feedback = [one.data for one in receiver.datagrams_to_send()]
         self.samples = (*datagrams, *feedback, *packets)
@@ -45,7 +45,7 @@ class Datagrams(Target):
         core, now = self._core(self.B), 1.0
         for data in messages:
             now += 0.003
-            core.receive_datagram(data, self.A.underlay_ip, 40_000 + len(data) % 7, len(data) & 3, now)
+            core.receive_datagram(data, self.A.underlay_ip, 40_000 + len(data) % 7, len(data) & 3, now=now)
             core.packet_from_host(data, now)
             core.super_packet_from_host(data, 1 + len(data) % 1400, now)
             core.handle_timer(now)

@@ -37,7 +37,7 @@ class Frames(Target):
         for data in messages:
             now += 0.01
             for rule in (Rule.LLDP, Rule.ARP):
-                plane.packet_in(1 + len(data) % 3, len(data) % 5, int(rule), data, now)
+                plane.packet_in(1 + len(data) % 3, len(data) % 5, int(rule), data, now=now)
             plane.tick(now)
         snapshot = plane.snapshot()
         signed = set(messages) & set(self.samples)

@@ -115,7 +115,7 @@ class RunningController(Target):
 
     def __init__(self) -> None:
         self._plane = ControlPlane(b"0123456789abcdef")
-        self._shell = OpenFlowShell(self._plane, "127.0.0.1", 0, lambda event: None)
+        self._shell = OpenFlowShell(self._plane, "127.0.0.1", 0, on_event=lambda event: None)
         self._shell.start()
         self._ends = contextlib.ExitStack()
         self._ends.callback(self._shell.stop)

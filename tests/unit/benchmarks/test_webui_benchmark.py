@@ -34,7 +34,7 @@ def test_agents_report_all_flows_when_they_are_asked(tmp_path: Path) -> None:
         got: list[FlowEntry] = []
         at.server.active_flows.subscribe(lambda host, said: got.extend(said.flows))
         at.server.watch_flows(0.05, 32)
-        report_flows(at.socket_path, TOKEN, 5000, "10.128.1.1")
+        report_flows(at.socket_path, TOKEN, count=5000, peer="10.128.1.1")
         eventually(lambda: len(got) == 5000, "all flows")
     assert len({(one.source_port, one.first_s) for one in got}) == 5000
 

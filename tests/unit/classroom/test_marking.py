@@ -117,7 +117,7 @@ def test_a_check_without_findings_says_why(
     if verdict:
         written.write_text(verdict)
     output.write_bytes(printed.encode("latin-1"))
-    mark = read_mark(submission(), code, written, output, LIMITS)
+    mark = read_mark(submission(), code, written, output=output, limits=LIMITS)
     assert mark.findings == ()
     assert mark.error is not None
     assert error in mark.error
@@ -129,14 +129,14 @@ def test_what_a_submission_puts_in_the_place_of_its_verdict_is_not_read(tmp_path
     output.touch()
     right = tmp_path / "right.json"
     right.write_text('{"findings": [{"right": true, "text": "step 4: good"}]}')
-    assert read_mark(submission(), 0, right, output, LIMITS).right == 1
+    assert read_mark(submission(), 0, right, output=output, limits=LIMITS).right == 1
     if kind == "pipe":
         os.mkfifo(verdict)
     elif kind == "link":
         verdict.symlink_to(right)
     else:
         verdict.mkdir()
-    mark = read_mark(submission(), 0, verdict, output, LIMITS)
+    mark = read_mark(submission(), 0, verdict, output=output, limits=LIMITS)
     assert (mark.findings, mark.error) == ((), "ends with exit code 0")
 
 
@@ -185,9 +185,9 @@ def test_the_last_whole_verdict_counts(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("sys.argv", ["alone", "3", str(LABS[3].solution), str(tmp_path), str(verdict)])
     alone.main()
     whole = verdict.read_bytes()
-    assert read_mark(submission(), 0, verdict, output, LIMITS).right > 0
+    assert read_mark(submission(), 0, verdict, output=output, limits=LIMITS).right > 0
     verdict.write_bytes(whole + b'{"error": "ended while it wro')
-    assert read_mark(submission(), 0, verdict, output, LIMITS).right > 0
+    assert read_mark(submission(), 0, verdict, output=output, limits=LIMITS).right > 0
     assert sorted(file.name for file in tmp_path.iterdir()) == ["output.txt", "verdict.json"]
 
 

@@ -76,7 +76,7 @@ def test_a_stop_ends_a_submission_early(tmp_path: Path) -> None:
     threading.Timer(0.5, stopped.set).start()
     begun = time.monotonic()
     command = [sys.executable, "-c", "import time; time.sleep(300)"]
-    ending = sandbox.run(command, tmp_path / "out", sandbox.LIMITS, Session(), stopped=stopped)
+    ending = sandbox.run(command, tmp_path / "out", limits=sandbox.LIMITS, group=Session(), stopped=stopped)
     assert ending is Broken.WALL_TIME
     assert time.monotonic() - begun < 60
 

@@ -95,7 +95,7 @@ def test_a_sweep_is_put_together_when_its_last_point_has_finished(queue: Experim
     for index in range(2):
         assert queue.whole() == []
         point, attempt = claim(queue)
-        queue.end(point, attempt, "finished", {"index": index})
+        queue.end(point, attempt, "finished", summary={"index": index})
     assert states(queue, number) == ["running", "finished", "finished"]
     assert queue.whole() == [(number, {"name": "sweep"}, [([0], {"index": 0}), ([1], {"index": 1})])]
     [change] = queue.complete(number, {"kind": "sweep"})
@@ -106,7 +106,12 @@ def test_a_sweep_is_put_together_when_its_last_point_has_finished(queue: Experim
 def test_what_failed_is_run_again_and_what_finished_is_not(queue: ExperimentQueue) -> None:
     number = sweep_of(queue, "a", "a", "a")
     for index, state in enumerate(("finished", "failed", "interrupted")):
-        queue.end(*claim(queue), state, {} if state == "finished" else None, "" if index == 0 else "it burnt")  # type: ignore[arg-type]
+        queue.end(
+            *claim(queue),
+            state,  # type: ignore[arg-type]
+            summary={} if state == "finished" else None,
+            error="" if index == 0 else "it burnt",
+        )
     assert states(queue, number) == ["failed", "finished", "failed", "interrupted"]
     top = queue.standing(number)[0]
     assert top["error"] == "2 of 3 points did not finish; n = 1: it burnt"
@@ -120,7 +125,7 @@ def test_what_failed_is_run_again_and_what_finished_is_not(queue: ExperimentQueu
 def test_cancelling_ends_what_waits_and_tells_what_runs(queue: ExperimentQueue) -> None:
     number, other = sweep_of(queue, "a", "a", "a"), queue.submit(job())
     done, running = claim(queue), claim(queue)
-    queue.end(*done, "finished", {})
+    queue.end(*done, "finished", summary={})
     assert queue.going_on(*running)
     queue.cancel(number)
     assert states(queue, number) == ["cancelling", "finished", "cancelling", "cancelled"]
@@ -147,7 +152,7 @@ def test_a_worker_that_was_given_up_changes_nothing_any_more(queue: ExperimentQu
     assert new == (number, 2)
     assert not queue.going_on(*old)
     with pytest.raises(StateError, match="attempt 1 of experiment 1 is over"):
-        queue.end(*old, "finished", {})
+        queue.end(*old, "finished", summary={})
     with pytest.raises(StateError, match="in attempt 2"):
         store.add_run(number, run_row(), [], [], attempt=1)
     with pytest.raises(StateError, match="in attempt 2"):

@@ -44,7 +44,13 @@ class SomeWorkers:
 def test_only_workers_of_this_machine_are_given_it(here: bool) -> None:
     engine = create_engine("sqlite://")
     served = ServedEngine(
-        engine, ExperimentStore(engine), lambda event: None, SomeWorkers(here), 1, 1.0, "it"
+        engine,
+        ExperimentStore(engine),
+        lambda event: None,
+        SomeWorkers(here),
+        labs=1,
+        patience_s=1.0,
+        secret="it",
     )
     served.start("http://127.0.0.1:9", None)
     try:
@@ -75,7 +81,7 @@ def test_work_takes_it_out_of_the_environment_and_reports_show_it(monkeypatch: p
     class Seen(worker.Worker):
         def run(self) -> int:
             assert SECRET_VARIABLE not in os.environ, "programs that it starts have no use for it"
-            beat = Heartbeat(WorkerClient("http://127.0.0.1:9"), 1, 1, "w", self._secret)
+            beat = Heartbeat(WorkerClient("http://127.0.0.1:9"), 1, 1, "w", secret=self._secret)
             seen.append(beat._report().secret)
             return 0
 

@@ -36,7 +36,7 @@ def datagrams(agent: AgentCore, number: int = 1) -> list[tuple[bytes, int]]:
 
 
 def arrives(agent: AgentCore, data: bytes, source_port: int) -> bool:
-    agent.receive_datagram(data, UNDERLAY[0], source_port, 0, 0.0)
+    agent.receive_datagram(data, UNDERLAY[0], source_port, 0, now=0.0)
     return bool(agent.packets_to_deliver())
 
 

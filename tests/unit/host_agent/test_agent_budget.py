@@ -52,7 +52,7 @@ def flood(sender: AgentCore, receiver: AgentCore, flows: int = FLOWS) -> int:
             packet = udp(number.to_bytes(4, "big") + bytes(SIZE), HOST1, HOST2, ports=(2000 + flow, 80))
             sender.packet_from_host(packet, now)
         for out in sender.datagrams_to_send():
-            receiver.receive_datagram(out.data, UNDERLAY[0], out.source_port, out.tos, now)
+            receiver.receive_datagram(out.data, UNDERLAY[0], out.source_port, out.tos, now=now)
         delivered += len(receiver.packets_to_deliver())
     return delivered
 
@@ -84,7 +84,7 @@ def test_packets_that_wait_for_others_go_out_where_they_are_too_many() -> None:
             sender.packet_from_host(udp(bytes(SIZE), HOST1, HOST2, ports=(2000 + flow, 80)), now)
             for out in sender.datagrams_to_send():
                 if flow in withheld:
-                    receiver.receive_datagram(out.data, UNDERLAY[0], out.source_port, out.tos, now)
+                    receiver.receive_datagram(out.data, UNDERLAY[0], out.source_port, out.tos, now=now)
                 withheld.add(flow)
         delivered += len(receiver.packets_to_deliver())
         assert receiver.counters()["kept_for_peers_bytes"] <= BUDGET

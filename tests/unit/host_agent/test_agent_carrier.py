@@ -56,7 +56,7 @@ def agent(policy: Policy, index: int, now: float = 0.0, own: Rule | None = None)
         SESSIONS[index],
         MTU,
         np.random.default_rng(index),
-        now,
+        now=now,
         own_path=lambda *_: own or Failing(),
     )
     core.set_policy(policy, now)
@@ -244,7 +244,7 @@ def test_what_is_carried_is_what_the_core_says(
                         sender = rig.senders[address]
                         sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, one.tos)
                         sender.sendto(data, (HERE, BASE_PORT))
-                        other.receive_datagram(data, address, sender.getsockname()[1], one.tos, 0.0)
+                        other.receive_datagram(data, address, sender.getsockname()[1], one.tos, now=0.0)
             _finish(rig)
             assert timeless(rig.sent()) == timeless(
                 [(one.tos, one.data) for one in other.datagrams_to_send()]
@@ -364,7 +364,7 @@ def _owing(due_s_ago: float, close: ExitStack) -> tuple[Kernel, capstan_native.H
     peer.packet_from_host(udp(b"u", HOST2, HOST1), 0.0)
     (datagram,) = peer.datagrams_to_send()
     came = now - due_s_ago - FEEDBACK_S
-    rig.core.receive_datagram(datagram.data, THERE, datagram.source_port, datagram.tos, came)
+    rig.core.receive_datagram(datagram.data, THERE, datagram.source_port, datagram.tos, now=came)
     core = rig.core.compiled
     assert core is not None
     rig.carrier.flush(core)

@@ -68,7 +68,7 @@ class Replay:
                 core.handle_timer(now)
             case "datagram":
                 data = bytes.fromhex(self.said["datagrams"][what[0]])
-                core.receive_datagram(data, _UNDERLAY[1 - self.host], what[1], what[2], now)
+                core.receive_datagram(data, _UNDERLAY[1 - self.host], what[1], what[2], now=now)
             case _:
                 raise AssertionError(kind)
 

@@ -61,7 +61,7 @@ def pair(rules: Policy, seed: int = 1) -> tuple[AgentCore, AgentCore]:
 
 def hand_over(sender: AgentCore, receiver: AgentCore, source: Peer, now: float) -> None:
     for one in sender.datagrams_to_send():
-        receiver.receive_datagram(one.data, source.underlay_ip, one.source_port, one.tos, now)
+        receiver.receive_datagram(one.data, source.underlay_ip, one.source_port, one.tos, now=now)
 
 
 @settings(max_examples=40, deadline=None)
@@ -115,7 +115,7 @@ def test_release_restores_the_order_of_whatever_comes_within_its_time(
     got = []
     for index in order:
         one = datagrams[index]
-        receiver.receive_datagram(one.data, A.underlay_ip, one.source_port, one.tos, 0.0)
+        receiver.receive_datagram(one.data, A.underlay_ip, one.source_port, one.tos, now=0.0)
         got += receiver.packets_to_deliver()
     assert got == packets
 
@@ -128,7 +128,7 @@ def test_what_came_late_is_taken_off_the_losses_of_its_own_report_only() -> None
 
     def arrive(index: int, now: float) -> None:
         one = datagrams[index]
-        receiver.receive_datagram(one.data, A.underlay_ip, one.source_port, one.tos, now)
+        receiver.receive_datagram(one.data, A.underlay_ip, one.source_port, one.tos, now=now)
 
     def lost() -> int:
         (entry,) = (one for one in receiver.flow_report(True) if one.side == "receiver")
@@ -155,7 +155,7 @@ def test_coding_rebuilds_what_is_lost() -> None:
     assert len(datagrams) > 8
     for index, one in enumerate(datagrams):
         if index not in (1, 4):
-            receiver.receive_datagram(one.data, A.underlay_ip, one.source_port, one.tos, 0.0)
+            receiver.receive_datagram(one.data, A.underlay_ip, one.source_port, one.tos, now=0.0)
     assert receiver.packets_to_deliver()[:7] == packets[:7]
     assert receiver.counters()["packets_recovered"] == 2
 
@@ -200,16 +200,16 @@ def test_foreign_replayed_and_mutated_datagrams_are_dropped_and_counted(data: st
     sender, receiver = pair(policy())
     sender.packet_from_host(tcp(0, 300), 0.0)
     one = sender.datagrams_to_send()[0]
-    receiver.receive_datagram(one.data, "10.9.9.9", 1, 0, 0.0)
+    receiver.receive_datagram(one.data, "10.9.9.9", 1, 0, now=0.0)
     assert receiver.counters()["dropped_unknown_peer"] == 1
     broken = bytearray(one.data)
     bit = data.draw(st.integers(0, len(broken) * 8 - 1))
     broken[bit // 8] ^= 1 << bit % 8
-    receiver.receive_datagram(bytes(broken), A.underlay_ip, 1, 0, 0.0)
-    receiver.receive_datagram(data.draw(st.binary(max_size=200)), A.underlay_ip, 1, 0, 0.0)
+    receiver.receive_datagram(bytes(broken), A.underlay_ip, 1, 0, now=0.0)
+    receiver.receive_datagram(data.draw(st.binary(max_size=200)), A.underlay_ip, 1, 0, now=0.0)
     assert receiver.packets_to_deliver() == []
-    receiver.receive_datagram(one.data, A.underlay_ip, 1, 0, 0.0)
-    receiver.receive_datagram(one.data, A.underlay_ip, 1, 0, 0.0)
+    receiver.receive_datagram(one.data, A.underlay_ip, 1, 0, now=0.0)
+    receiver.receive_datagram(one.data, A.underlay_ip, 1, 0, now=0.0)
     assert receiver.packets_to_deliver() == [tcp(0, 300)]
     assert receiver.counters()["dropped_replayed"] == 1
     assert receiver.datagrams_to_send() == []
@@ -225,10 +225,10 @@ def test_a_restarted_peer_is_heard_once_the_directory_says_so() -> None:
     assert len(receiver.packets_to_deliver()) == 3
     again.packet_from_host(tcp(3, 100), 0.0)
     first = again.datagrams_to_send()
-    receiver.receive_datagram(first[0].data, A.underlay_ip, 1, 0, 0.0)
+    receiver.receive_datagram(first[0].data, A.underlay_ip, 1, 0, now=0.0)
     assert receiver.counters()["dropped_other_session"] == 1
     receiver.set_directory([Peer("a", A.underlay_ip, A.overlay, 99), B], 0.0)
-    receiver.receive_datagram(first[0].data, A.underlay_ip, 1, 0, 0.0)
+    receiver.receive_datagram(first[0].data, A.underlay_ip, 1, 0, now=0.0)
     assert receiver.packets_to_deliver() == [tcp(3, 100)]
 
 
@@ -297,7 +297,7 @@ def test_a_flows_paths_are_told_for_each_class_its_packets_came_in() -> None:
         sender.packet_from_host(tcp(number, payload, flags), 0.0)
         for one in sender.datagrams_to_send():
             stamp = taken[class_of_dscp(one.tos >> 2)]
-            receiver.receive_datagram(one.data, A.underlay_ip, stamp, one.tos, 0.001)
+            receiver.receive_datagram(one.data, A.underlay_ip, stamp, one.tos, now=0.001)
     (flow,) = [entry for entry in receiver.flow_report(forget=True) if entry.side == "receiver"]
     assert flow.traffic_class == "long"
     assert flow.paths == {"4": 5, "5": 4}
@@ -329,7 +329,7 @@ def test_feedback_tells_the_sender_which_path_an_entropy_value_takes(stamp: int)
     sender.set_directory([A, B], 0.0)
     sender.packet_from_host(tcp(0, 100), 0.0)
     one = sender.datagrams_to_send()[0]
-    receiver.receive_datagram(one.data, A.underlay_ip, stamp, one.tos, 0.001)
+    receiver.receive_datagram(one.data, A.underlay_ip, stamp, one.tos, now=0.001)
     receiver.handle_timer(0.1)
     hand_over(receiver, sender, B, 0.1)
     assert reports.stamps == [(one.source_port, stamp)]

@@ -44,7 +44,7 @@ def test_flows_that_a_peer_sends_go_when_they_are_idle() -> None:
     for port, now in ((1, 0.0), (2, 50.0)):
         sender.packet_from_host(tcp(b"x", ports=(port, 80)), now)
         for one in sender.datagrams_to_send():
-            receiver.receive_datagram(one.data, "10.0.1.1", 3, one.tos, now)
+            receiver.receive_datagram(one.data, "10.0.1.1", 3, one.tos, now=now)
     assert receiver.counters()["receive_flows"] == 2
     receiver.handle_timer(IDLE_S + 1)
     assert receiver.counters()["receive_flows"] == 1

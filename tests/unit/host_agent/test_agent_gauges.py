@@ -38,7 +38,7 @@ def test_blocking_probabilities_of_many_peers_are_those_of_the_largest() -> None
         delays = [50 if turn == 0 else 90_000] * 8
         body = encode_feedback(numbers, [1] * 8, delays, [], 0)
         feedback = encode_fields(Kind.FEEDBACK, 3, last.session, turn, 0, 0, 0, body)
-        core.receive_datagram(feedback, last.underlay_ip, 1, 0, 0.001 * turn)
+        core.receive_datagram(feedback, last.underlay_ip, 1, 0, now=0.001 * turn)
     assert len(core.blocking_probability(0.1)) == len(PEERS) - 1
     gauges = core.blocking_gauges(0.1)
     assert len(gauges) == MOST_BLOCKING

@@ -101,7 +101,7 @@ class Stream:
             while self._flying and self._flying[0][0] <= now:
                 _, _, target, data = heapq.heappop(self._flying)
                 stamp = int(self.rng.integers(1, 9))
-                self.cores[target].receive_datagram(data, UNDERLAY[1 - target], stamp, 0x20, now)
+                self.cores[target].receive_datagram(data, UNDERLAY[1 - target], stamp, 0x20, now=now)
             for one in self.cores:
                 if now >= one.get_timer():
                     one.handle_timer(now)

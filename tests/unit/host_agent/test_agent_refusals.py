@@ -22,21 +22,21 @@ def test_unknown_peers_replays_and_old_sessions_get_nothing() -> None:
     sender, receiver = core(0), core(1)
     sender.packet_from_host(tcp(b"hello"), 0.0)
     out = sender.datagrams_to_send()[0]
-    receiver.receive_datagram(out.data, "10.0.9.9", 3, out.tos, 0.0)
+    receiver.receive_datagram(out.data, "10.0.9.9", 3, out.tos, now=0.0)
     assert receiver.counters()["dropped_unknown_peer"] == 1
-    receiver.receive_datagram(out.data, UNDERLAY[0], 3, out.tos, 0.0)
-    receiver.receive_datagram(out.data, UNDERLAY[0], 3, out.tos, 0.1)
+    receiver.receive_datagram(out.data, UNDERLAY[0], 3, out.tos, now=0.0)
+    receiver.receive_datagram(out.data, UNDERLAY[0], 3, out.tos, now=0.1)
     assert receiver.packets_to_deliver() == [tcp(b"hello")]
     assert receiver.counters()["dropped_replayed"] == 1
 
     restarted = core(0, session=77)
     restarted.packet_from_host(tcp(b"again"), 1.0)
     out = restarted.datagrams_to_send()[0]
-    receiver.receive_datagram(out.data, UNDERLAY[0], 3, out.tos, 1.0)
+    receiver.receive_datagram(out.data, UNDERLAY[0], 3, out.tos, now=1.0)
     assert receiver.packets_to_deliver() == []
     assert receiver.counters()["dropped_other_session"] == 1
     receiver.set_directory([PEERS[0].__class__("h1", UNDERLAY[0], [HOST1, HOST1_V6], 77), PEERS[1]], 1.1)
-    receiver.receive_datagram(out.data, UNDERLAY[0], 3, out.tos, 1.2)
+    receiver.receive_datagram(out.data, UNDERLAY[0], 3, out.tos, now=1.2)
     assert receiver.packets_to_deliver() == [tcp(b"again")], "taken as soon as the directory says so"
 
 
@@ -53,7 +53,7 @@ def test_a_restart_of_the_receiver_does_not_stop_a_flow() -> None:
     for packet in packets[290:]:
         sender.packet_from_host(packet, 1.0)
     for out in sender.datagrams_to_send():
-        fresh.receive_datagram(out.data, UNDERLAY[0], 3, out.tos, 1.0)
+        fresh.receive_datagram(out.data, UNDERLAY[0], 3, out.tos, now=1.0)
     fresh.handle_timer(1.021)
     assert fresh.packets_to_deliver() == packets[290:]
 
@@ -102,7 +102,7 @@ def test_nothing_that_comes_over_the_wire_does_harm(data):  # type: ignore[no-un
                 wire = wire[:at] + bytes((wire[at] ^ 1 << data.draw(st.integers(0, 7)),)) + wire[at + 1 :]
         now += 0.001
         receiver.receive_datagram(
-            wire, UNDERLAY[0], data.draw(st.integers(0, 65535)), data.draw(st.integers(0, 255)), now
+            wire, UNDERLAY[0], data.draw(st.integers(0, 65535)), data.draw(st.integers(0, 255)), now=now
         )
     for _ in range(50):
         now = max(now, receiver.get_timer())
@@ -119,7 +119,7 @@ def test_datagrams_with_far_numbers_can_be_reported_together() -> None:
     receiver = core(1)
     for number in (0, 40_000, 70_000, 30_000, 2**31):
         wire = encode(Header(Kind.SOURCE, TrafficClass.SHORT, SESSIONS[0], number, 0, 1), tcp(b"x"))
-        receiver.receive_datagram(wire, UNDERLAY[0], 3, 0, 0.001)
+        receiver.receive_datagram(wire, UNDERLAY[0], 3, 0, now=0.001)
     receiver.handle_timer(0.1)
     assert any(out.data[1] & 0x0F == Kind.FEEDBACK for out in receiver.datagrams_to_send())
 
@@ -132,7 +132,7 @@ def test_a_repair_cannot_smuggle_in_what_is_no_packet() -> None:
     def send(kind: Kind, body: bytes, position: int) -> None:
         nonlocal number
         header = Header(kind, TrafficClass.SHORT, SESSIONS[0], number, 0, 1, position, coded=True)
-        receiver.receive_datagram(encode(header, body), UNDERLAY[0], 3, 0, 0.001)
+        receiver.receive_datagram(encode(header, body), UNDERLAY[0], 3, 0, now=0.001)
         number += 1
 
     send(Kind.SOURCE, tcp(b"x"), 0)
@@ -148,7 +148,7 @@ def test_inner_addresses_must_be_the_peers_and_ours() -> None:
         (tcp(b"x", "10.128.7.7", HOST2), tcp(b"x", HOST1, "10.128.7.7"), udp(b"x", "8.8.8.8", HOST2))
     ):
         wire = encode(Header(Kind.SOURCE, TrafficClass.SHORT, SESSIONS[0], number, 0, 1), packet)
-        receiver.receive_datagram(wire, UNDERLAY[0], 3, 0, 0.001)
+        receiver.receive_datagram(wire, UNDERLAY[0], 3, 0, now=0.001)
     assert receiver.packets_to_deliver() == []
 
 

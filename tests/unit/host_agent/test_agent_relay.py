@@ -128,7 +128,7 @@ def test_ecn_goes_out_with_the_outer_header_and_comes_back() -> None:
     agent.packet_from_host(tcp(b"x" * 10, tos=2), 1.0)
     out = agent.datagrams_to_send()[0]
     assert out.tos & 3 == 2
-    relay.cores[1].receive_datagram(out.data, UNDERLAY[0], 3, out.tos | 3, 1.0)
+    relay.cores[1].receive_datagram(out.data, UNDERLAY[0], 3, out.tos | 3, now=1.0)
     assert relay.cores[1].packets_to_deliver() == [tcp(b"x" * 10, tos=3)]
 
 

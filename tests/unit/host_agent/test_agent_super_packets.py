@@ -87,7 +87,7 @@ def test_datagrams_of_unknown_senders_and_of_old_sessions_are_dropped(foreign: b
     if not foreign:
         agent.set_directory([Peer("h1", UNDERLAY[0], [HOST1], SESSIONS[0] + 1), PEERS[1]], 0.0)
     for one in arriving:
-        agent.receive_datagram(one.data, "10.0.9.9" if foreign else one.underlay_ip, 3, one.tos, 0.1)
+        agent.receive_datagram(one.data, "10.0.9.9" if foreign else one.underlay_ip, 3, one.tos, now=0.1)
     reason = "unknown_peer" if foreign else "other_session"
     assert agent.counters()[f"dropped_{reason}"] == len(arriving)
     assert agent.packets_to_deliver() == []
@@ -105,10 +105,10 @@ def test_numbers_and_positions_go_on_across_the_end_of_32_bits() -> None:
         for index, body in enumerate(bodies)
     ]
     for data in sent:
-        agent.receive_datagram(data, UNDERLAY[0], 3, 0x20, 0.1)
+        agent.receive_datagram(data, UNDERLAY[0], 3, 0x20, now=0.1)
     assert agent.packets_to_deliver() == bodies
     for data in sent[2:]:
-        agent.receive_datagram(data, UNDERLAY[0], 3, 0x20, 0.2)
+        agent.receive_datagram(data, UNDERLAY[0], 3, 0x20, now=0.2)
     assert agent.packets_to_deliver() == []
     assert agent.counters()["dropped_replayed"] == 18
     assert agent.flow_report(False)[0].packets == 20

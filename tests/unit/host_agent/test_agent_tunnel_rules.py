@@ -102,7 +102,7 @@ def test_ecn_leaves_the_tunnel_as_rfc_6040_says(
     sender.packet_from_host(tcp(b"x" * 9, source, destination, tos=0xB8 | inner), 0.0)
     (out,) = sender.datagrams_to_send()
     assert out.tos & 3 == inner, "RFC 6040, 4.1: the outer header gets the inner one's field"
-    receiver.receive_datagram(out.data, UNDERLAY[0], out.source_port, out.tos & ~3 | outer, 0.0)
+    receiver.receive_datagram(out.data, UNDERLAY[0], out.source_port, out.tos & ~3 | outer, now=0.0)
     expected = RFC_6040_FIGURE_4[inner, outer]
     got = receiver.packets_to_deliver()
     if expected is None:

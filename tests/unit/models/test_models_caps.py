@@ -91,7 +91,7 @@ def test_repairs_that_cost_nothing_never_harm(n: int, m: int, packets: int, rule
 def test_sprayed_flows_equal_simulation(m: int, coding: CodingPolicy | None) -> None:
     fabric = caps.Fabric(paths=12, buffer_packets=100)
     rng = np.random.default_rng(m)
-    batches = [trials.short_flow_times(fabric, m, 60, 250, rng, coding) for _ in range(12)]
+    batches = [trials.short_flow_times(fabric, m, 60, flows=250, rng=rng, coding=coding) for _ in range(12)]
     error = np.std(batches, ddof=1) / math.sqrt(len(batches))
     expected = caps.coded_time(fabric, m, 60, coding) if coding else caps.sprayed_time(fabric, m, 60)
     assert (
@@ -103,7 +103,7 @@ def test_sprayed_flows_equal_simulation(m: int, coding: CodingPolicy | None) -> 
 def test_hashed_flows_equal_simulation(m: int) -> None:
     fabric = caps.Fabric(paths=10, buffer_packets=100)
     rng = np.random.default_rng(m)
-    batches = [trials.hashed_flow_times(fabric, m, 60, 500, rng) for _ in range(12)]
+    batches = [trials.hashed_flow_times(fabric, m, 60, flows=500, rng=rng) for _ in range(12)]
     error = np.std(batches, ddof=1) / math.sqrt(len(batches))
     assert abs(np.mean(batches) - caps.hashed_time(fabric, m, 60)) < 4 * error
 

@@ -35,25 +35,35 @@ def enumerated_timeouts(k: int, r: int, p: float, threshold: int, acknowledged: 
 @given(st.integers(1, 7), st.integers(0, 4), st.floats(0.0, 0.95), st.integers(1, 5), st.booleans())
 def test_timeouts_equal_enumeration(k: int, r: int, p: float, threshold: int, acknowledged: bool) -> None:
     expected = enumerated_timeouts(k, r, p, threshold, acknowledged)
-    assert htpc.timeout_probability(k, r, p, threshold, acknowledged) == pytest.approx(expected, abs=1e-12)
+    assert htpc.timeout_probability(
+        k, r, p, fast_retransmit=threshold, repairs_acknowledged=acknowledged
+    ) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("acknowledged", [True, False])
 @pytest.mark.parametrize(("k", "r", "p"), [(20, 0, 0.05), (20, 5, 0.6), (12, 3, 0.3)])
 def test_timeouts_equal_simulation(k: int, r: int, p: float, acknowledged: bool) -> None:
     count = 40_000
-    seen = trials.timeouts(k, r, p, count, np.random.default_rng(k), 3, acknowledged)
-    expected = htpc.timeout_probability(k, r, p, 3, acknowledged)
+    seen = trials.timeouts(
+        k,
+        r,
+        p,
+        count=count,
+        rng=np.random.default_rng(k),
+        fast_retransmit=3,
+        repairs_acknowledged=acknowledged,
+    )
+    expected = htpc.timeout_probability(k, r, p, fast_retransmit=3, repairs_acknowledged=acknowledged)
     assert abs(seen - expected) < 4 * math.sqrt(expected * (1 - expected) / count) + 1e-9
 
 
 @given(st.integers(1, 40), st.integers(0, 20), shares, st.booleans())
 def test_duplicate_acks_from_repairs_only_help(k: int, r: int, p: float, acknowledged: bool) -> None:
-    worst = htpc.timeout_probability(k, r, p, 3, repairs_acknowledged=False)
-    assert htpc.timeout_probability(k, r, p, 3) <= worst + 1e-12
+    worst = htpc.timeout_probability(k, r, p, fast_retransmit=3, repairs_acknowledged=False)
+    assert htpc.timeout_probability(k, r, p, fast_retransmit=3) <= worst + 1e-12
     assert (
-        htpc.timeout_probability(k, r + 1, p, 3, acknowledged)
-        <= htpc.timeout_probability(k, r, p, 3, acknowledged) + 1e-12
+        htpc.timeout_probability(k, r + 1, p, fast_retransmit=3, repairs_acknowledged=acknowledged)
+        <= htpc.timeout_probability(k, r, p, fast_retransmit=3, repairs_acknowledged=acknowledged) + 1e-12
     )
 
 
@@ -72,7 +82,7 @@ def test_a_flow_has_the_repairs_of_its_windows(size: int, share: float, full: in
         k = min(20, packets - sent)
         w = min(1.0, max(0.0, (none - sent * 1426) / (none - full)))
         added += max(0, math.ceil((w * k + (1 - w) * 3) / (1 - share) - k - 1e-9))
-    overhead = htpc.flow_overhead(size, 20, share, Weight(full, none))
+    overhead = htpc.flow_overhead(size, 20, share, weight=Weight(full, none))
     assert overhead * packets == pytest.approx(added, abs=1.01)  # the two ceilings may part by rounding
 
 

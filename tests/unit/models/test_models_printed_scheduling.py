@@ -87,7 +87,9 @@ def test_a_bad_flow_sends_what_eq_4_calls_removed() -> None:
 
 
 def test_eq_1_adds_up() -> None:
-    assert tr.next_leaf(1.0, 0.1, 12_000, 1e6, 24_000, 2e6) == pytest.approx(1.0 + 0.1 + 0.012 + 0.012)
+    assert tr.next_leaf(
+        1.0, 0.1, own_queue=12_000, own_rate=1e6, spine_queue=24_000, spine_rate=2e6
+    ) == pytest.approx(1.0 + 0.1 + 0.012 + 0.012)
 
 
 @given(st.floats(1, 1e4), st.floats(1, 1e3), st.floats(1e-6, 1))
@@ -186,7 +188,7 @@ def test_fig_6_decides_as_the_products_scheduler(flows: list[tuple[int, int, int
     wanted = []
     for number, (source, destination, size) in enumerate(one for one in flows if one[0] != one[1]):
         ends = hosts[source], hosts[destination]
-        for decision in scheduler.request(number, *ends, size, 0.0):
+        for decision in scheduler.request(number, *ends, size, now=0.0):
             decided[decision.flow] = decision.rate_bps
         wanted.append(capton.Flow(*ends, racks[ends[0]], racks[ends[1]], size * 8))
     links = capton.Links(

@@ -113,10 +113,10 @@ def test_the_sums_are_those_of_single_flows(types: list[list[int]], data: st.Dat
 def test_others_are_in_the_way_and_do_not_count() -> None:
     short, long = (FlowSizes([size] * count).slowdown for size, count in ((1000, 900), (1_000_000, 9)))
     both = mean_slowdown([short, long], [(5000,), (5000,)], 0.6)
-    alone = mean_slowdown([short], [(5000,)], 0.6, long, (5000,))
-    later = mean_slowdown([short], [(5000,)], 0.6, long, (0,))
+    alone = mean_slowdown([short], [(5000,)], 0.6, others=long, default=(5000,))
+    later = mean_slowdown([short], [(5000,)], 0.6, others=long, default=(0,))
     assert 0 < later < alone < both
-    assert mean_slowdown([], [], 0.6, long, (0,)) == 0
+    assert mean_slowdown([], [], 0.6, others=long, default=(0,)) == 0
 
 
 def test_the_model_orders_thresholds_as_the_simulation_does() -> None:

@@ -86,7 +86,7 @@ def test_an_interrupt_leaves_nothing_half_written(tmp_path: Path, after: int) ->
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        simulate_sweep(loads(), "text", tmp_path / "results", interrupt)
+        simulate_sweep(loads(), "text", tmp_path / "results", on_step=interrupt)
     assert not list(tmp_path.rglob("*"))
 
 

@@ -82,14 +82,14 @@ def test_a_changed_port_is_as_if_made_so(
     old: Link, new: Link, netem: bool, before: PortQueues, after: PortQueues
 ) -> None:
     changed = FakePort().run(shape_commands("p1", old, netem, before))
-    changed.run(reshape_commands("p1", old, new, netem, (before, after)))
+    changed.run(reshape_commands("p1", old, new, netem=netem, queues=(before, after)))
     fresh = FakePort().run(shape_commands("p1", new, netem, after))
     assert (changed.tree, changed.filters) == (fresh.tree, fresh.filters)
 
 
 @given(LINKS, QUEUES)
 def test_no_change_no_command(link: Link, queues: PortQueues) -> None:
-    assert reshape_commands("p1", link, link, True, (queues, queues)) == []
+    assert reshape_commands("p1", link, link, netem=True, queues=(queues, queues)) == []
 
 
 @given(st.integers(1, 8), st.integers(0, 63), st.integers(0, 3))
@@ -101,13 +101,13 @@ def test_the_filters_say_what_the_protocol_says(number: int, dscp: int, ecn: int
 @given(st.integers(2, 8))
 def test_changing_the_rate_keeps_all_queues(number: int) -> None:
     queues = PortQueues(number, 64)
-    lines = reshape_commands("p1", Link(10), Link(3), False, (queues, queues))
+    lines = reshape_commands("p1", Link(10), Link(3), netem=False, queues=(queues, queues))
     assert len(lines) == number + 1
     assert all(line.startswith("class change") for line in lines)
 
 
 def test_changing_the_rate_keeps_the_queue() -> None:
-    lines = reshape_commands("p1", Link(10), Link(3), False)
+    lines = reshape_commands("p1", Link(10), Link(3), netem=False)
     assert lines
     assert all(line.startswith("class change") for line in lines)
 
@@ -124,7 +124,7 @@ def test_no_queue_of_several_has_a_rate_by_which_it_passes_the_packet_on_the_wir
     before: PortQueues, after: PortQueues
 ) -> None:
     port = FakePort().run(shape_commands("p1", Link(20), False, before))
-    port.run(reshape_commands("p1", Link(20), Link(20), False, (before, after)))
+    port.run(reshape_commands("p1", Link(20), Link(20), netem=False, queues=(before, after)))
     classes = [words for parent, words in port.tree.values() if parent == "1:fffe"]
     own = "rate 1000bit" if after.number > 1 else "rate 20000000bit"
     assert len(classes) == after.number

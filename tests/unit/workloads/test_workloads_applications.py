@@ -20,7 +20,8 @@ LARGE = Application("large", Sizes("fixed", bytes=500_000), 3.0, 6002)
 
 def plan(*applications: Application, duration_s: float | None = 60.0, **more: object) -> Plan:
     values = {"arrivals": Arrivals(load=0.5), "duration_s": duration_s, "applications": applications} | more
-    return build_plan(Workload(Flows(**values)), hosts(2, 4), 3, 0, 1.0, 40e6)  # type: ignore[arg-type]
+    workload = Workload(Flows(**values))  # type: ignore[arg-type]
+    return build_plan(workload, hosts(2, 4), seed=3, repeat=0, warm_up_s=1.0, capacity_bps=40e6)
 
 
 applications = st.lists(

@@ -34,14 +34,19 @@ def workload(count: int | None = 30, duration_s: float | None = None, rate: floa
 @given(seed=st.integers(0, 2**31), repeat=st.integers(0, 50))
 def test_the_same_seed_gives_the_same_plan_and_another_repeat_another(seed: int, repeat: int) -> None:
     plan, again, other = (
-        build_plan(workload(), hosts(2, 4), seed, index, 1.0, None) for index in (repeat, repeat, repeat + 1)
+        build_plan(workload(), hosts(2, 4), seed=seed, repeat=index, warm_up_s=1.0, capacity_bps=None)
+        for index in (repeat, repeat, repeat + 1)
     )
     assert plan == again
     assert plan.digest() == again.digest() != other.digest()
 
 
 def test_a_plan_is_the_same_on_every_machine() -> None:
-    assert build_plan(workload(), hosts(2, 4), 1, 0, 1.0, None).digest().startswith("03fef1b8f526")
+    assert (
+        build_plan(workload(), hosts(2, 4), seed=1, repeat=0, warm_up_s=1.0, capacity_bps=None)
+        .digest()
+        .startswith("03fef1b8f526")
+    )
 
 
 @given(seed=st.integers(0, 1000))
@@ -50,7 +55,10 @@ def test_changing_the_sizes_leaves_times_pairs_and_ports(seed: int) -> None:
     large = Workload(
         Flows(Sizes("fixed", bytes=200_000), small.flows.arrivals, count=small.flows.count), small.long_flows
     )
-    one, two = (build_plan(w, hosts(2, 4), seed, 0, 1.0, None) for w in (small, large))
+    one, two = (
+        build_plan(w, hosts(2, 4), seed=seed, repeat=0, warm_up_s=1.0, capacity_bps=None)
+        for w in (small, large)
+    )
     for a, b in zip(one.flows, two.flows, strict=True):
         assert (a.start_s, a.source, a.destination, a.source_port) == (
             b.start_s,
@@ -63,7 +71,7 @@ def test_changing_the_sizes_leaves_times_pairs_and_ports(seed: int) -> None:
 
 
 def test_a_plan_has_what_was_asked_for() -> None:
-    plan = build_plan(workload(), hosts(2, 4), 3, 0, 2.5, None)
+    plan = build_plan(workload(), hosts(2, 4), seed=3, repeat=0, warm_up_s=2.5, capacity_bps=None)
     assert len(plan.sized) == 30
     assert len(plan.background) == 4
     assert all(flow.start_s == 0 and flow.size_bytes is None for flow in plan.background)
@@ -76,25 +84,34 @@ def test_a_plan_has_what_was_asked_for() -> None:
 
 
 def test_long_flows_are_dealt_out_over_all_hosts() -> None:
-    plan = build_plan(workload(), hosts(2, 4), 3, 0, 2.5, None)
+    plan = build_plan(workload(), hosts(2, 4), seed=3, repeat=0, warm_up_s=2.5, capacity_bps=None)
     assert len({flow.source for flow in plan.background}) == 4
     assert len({flow.destination for flow in plan.background}) == 4
 
 
 def test_a_duration_too_short_for_a_flow_is_an_error() -> None:
     with pytest.raises(PlanError, match="no flow arrives"):
-        build_plan(workload(count=None, duration_s=0.001, rate=0.01), hosts(2, 2), 1, 0, 1.0, None)
+        build_plan(
+            workload(count=None, duration_s=0.001, rate=0.01),
+            hosts(2, 2),
+            seed=1,
+            repeat=0,
+            warm_up_s=1.0,
+            capacity_bps=None,
+        )
 
 
 def test_where_flows_are_more_than_ports_each_host_has_all_ports() -> None:
-    flows = build_plan(workload(count=30_000), hosts(2, 2), 1, 0, 1.0, None).flows
+    flows = build_plan(
+        workload(count=30_000), hosts(2, 2), seed=1, repeat=0, warm_up_s=1.0, capacity_bps=None
+    ).flows
     assert len({(flow.source, flow.source_port) for flow in flows}) == len(flows) == 30_004
     assert all(flow.copy_port is None for flow in flows)
 
 
 def test_more_flows_of_a_host_than_ports_is_an_error() -> None:
     with pytest.raises(PlanError, match=r"host h\d sends more than 22001 flows; use more repeats"):
-        build_plan(workload(count=50_000), hosts(2, 2), 1, 0, 1.0, None)
+        build_plan(workload(count=50_000), hosts(2, 2), seed=1, repeat=0, warm_up_s=1.0, capacity_bps=None)
 
 
 @given(st.data(), st.sampled_from(PATTERNS), st.integers(2, 5), st.integers(1, 4), st.booleans())
@@ -103,7 +120,7 @@ def test_pairs_follow_the_pattern(
 ) -> None:
     everyone = hosts(leaves, each)
     rng = np.random.default_rng(data.draw(st.integers(0, 999)))
-    found = pairs(pattern, everyone, rng, 40, spread)
+    found = pairs(pattern, everyone, rng, n=40, spread=spread)
     assert len(found) == 40
     assert all(source != destination for source, destination in found)
     if pattern == "left-to-right":
@@ -119,25 +136,25 @@ def test_pairs_follow_the_pattern(
 
 
 def test_a_permutation_crosses_leaves_where_that_can_be() -> None:
-    found = pairs("permutation", hosts(4, 1), np.random.default_rng(0), 4, spread=True)
+    found = pairs("permutation", hosts(4, 1), np.random.default_rng(0), n=4, spread=True)
     assert all(source.leaf != destination.leaf for source, destination in found)
 
 
 def test_patterns_need_hosts() -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(PatternError, match="at least two leaves"):
-        pairs("left-to-right", hosts(1, 4), rng, 1)
+        pairs("left-to-right", hosts(1, 4), rng, n=1)
     with pytest.raises(PatternError, match="at least two hosts"):
-        pairs("random", hosts(1, 1), rng, 1)
-    assert pairs("random", hosts(1, 2), rng, 3)
+        pairs("random", hosts(1, 1), rng, n=1)
+    assert pairs("random", hosts(1, 2), rng, n=3)
 
 
 def test_poisson_arrivals_have_the_rate_and_the_spread_of_a_poisson_process() -> None:
-    times = start_times(Arrivals(), 12.0, np.random.default_rng(4), 20_000, None)
+    times = start_times(Arrivals(), 12.0, np.random.default_rng(4), count=20_000, duration_s=None)
     gaps = np.diff(times)
     assert gaps.mean() == pytest.approx(1 / 12, rel=0.03)
     assert gaps.std() == pytest.approx(1 / 12, rel=0.03)
-    within = start_times(Arrivals(), 12.0, np.random.default_rng(5), None, 1000.0)
+    within = start_times(Arrivals(), 12.0, np.random.default_rng(5), count=None, duration_s=1000.0)
     assert len(within) == pytest.approx(12_000, rel=0.04)
     assert within.max() < 1000
 
@@ -152,7 +169,7 @@ def test_bursts_are_silent_in_off_periods(
     on: float, off: float, seed: int, limit: tuple[int | None, float | None]
 ) -> None:
     arrivals = Arrivals("burst", on_s=on, off_s=off)
-    times = start_times(arrivals, 20.0, np.random.default_rng(seed), *limit)
+    times = start_times(arrivals, 20.0, np.random.default_rng(seed), count=limit[0], duration_s=limit[1])
     phase = times % (on + off)
     assert np.all((phase <= on + 1e-9) | (phase >= on + off - 1e-9))
     if limit[1] is not None:
@@ -165,7 +182,7 @@ def test_bursts_have_as_many_flows_as_their_on_periods_are_long(
 ) -> None:
     arrivals = Arrivals("burst", on_s=on, off_s=off)
     expected = 200.0 * busy_s(arrivals, duration)
-    times = start_times(arrivals, 200.0, np.random.default_rng(seed), None, duration)
+    times = start_times(arrivals, 200.0, np.random.default_rng(seed), count=None, duration_s=duration)
     assert abs(len(times) - expected) <= 6 * expected**0.5 + 1
     assert busy_s(Arrivals(), duration) == pytest.approx(duration)
 
@@ -201,7 +218,7 @@ def test_rates_that_cannot_be_are_refused(arrivals: Arrivals, message: str) -> N
 )
 def test_periods_that_cannot_be_are_refused(arrivals: Arrivals, message: str) -> None:
     with pytest.raises(ArrivalsError, match=message):
-        start_times(arrivals, 1.0, np.random.default_rng(0), 5, None)
+        start_times(arrivals, 1.0, np.random.default_rng(0), count=5, duration_s=None)
 
 
 def test_capacity_is_the_smaller_of_uplinks_and_access() -> None:

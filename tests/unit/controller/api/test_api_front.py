@@ -129,7 +129,7 @@ def serving(
             return str(error)
         return ""
 
-    one = Served(HttpFront(app, "127.0.0.1", 0, SETTINGS, on_restart, on_given_up))
+    one = Served(HttpFront(app, "127.0.0.1", 0, SETTINGS, on_restart=on_restart, on_given_up=on_given_up))
     one.front.start()
     try:
         yield one

@@ -127,8 +127,9 @@ def test_bodies_that_are_too_long(world: World) -> None:
 
 def test_tokens_that_are_missing_or_may_only_read(world: World) -> None:
     settings = ApiSettings(OPERATE, False, READ)
-    extension = experiments_extension(1, None)(world.engine, world.store, world.running.events.add, "secret")
-    app = make_app(world.running, world.store, settings, "0.1.0", extension)
+    make_extension = experiments_extension(1, dask=None)
+    extension = make_extension(world.engine, world.store, world.running.events.add, "secret")
+    app = make_app(world.running, world.store, settings, "0.1.0", extension=extension)
     client = app.test_client(use_cookies=False)  # POST /session gives one
     guarded = World(world.running, world.engine, world.store, app, client, world.directory, world.document)
     for route in routes(world.document):

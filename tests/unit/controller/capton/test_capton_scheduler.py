@@ -172,7 +172,7 @@ def test_every_flow_ends_when_the_work_could_be_done(
         source, destination = rng.choice(hosts, 2, replace=False)
         size = int(rng.integers(1, 10**6))
         work += size * 8 / (GBPS / 4)
-        for name, rate, _ in scheduler.request(flow, source, destination, size, 0.0):
+        for name, rate, _ in scheduler.request(flow, source, destination, size, now=0.0):
             granted.setdefault(name, []).append(rate)
     now, steps = 0.0, 0
     while (following := scheduler.next_event()) is not None:
@@ -188,10 +188,10 @@ def test_every_flow_ends_when_the_work_could_be_done(
 
 def test_one_sending_and_one_receiving_flow_a_host_smallest_first() -> None:
     scheduler = Scheduler(VirtualFabric(*leaf_spine(core=3 * GBPS)))
-    assert scheduler.request(1, "h0", "h3", 3000, 0.0) == [Decision(1, GBPS)]
-    assert scheduler.request(2, "h0", "h4", 5000, 0.0) == []  # its sender sends already
-    assert scheduler.request(3, "h1", "h3", 5000, 0.0) == []  # its receiver receives already
-    assert scheduler.request(4, "h1", "h3", 1000, 0.0) == [
+    assert scheduler.request(1, "h0", "h3", 3000, now=0.0) == [Decision(1, GBPS)]
+    assert scheduler.request(2, "h0", "h4", 5000, now=0.0) == []  # its sender sends already
+    assert scheduler.request(3, "h1", "h3", 5000, now=0.0) == []  # its receiver receives already
+    assert scheduler.request(4, "h1", "h3", 1000, now=0.0) == [
         Decision(1, 0),
         Decision(4, GBPS),
         Decision(2, GBPS),
@@ -202,25 +202,25 @@ def test_one_sending_and_one_receiving_flow_a_host_smallest_first() -> None:
 def test_remaining_sizes_decide_not_sizes() -> None:
     """A flow of 10 kB that has sent 9 kB goes before one of 2 kB (Figure 6: remaining sizes are updated first)."""
     scheduler = Scheduler(VirtualFabric(*leaf_spine()))
-    scheduler.request(1, "h0", "h3", 10_000, 0.0)
-    assert scheduler.request(2, "h0", "h4", 2000, 72e-6) == []
-    assert scheduler.request(3, "h0", "h5", 900, 72e-6) == [Decision(1, 0), Decision(3, GBPS)]
+    scheduler.request(1, "h0", "h3", 10_000, now=0.0)
+    assert scheduler.request(2, "h0", "h4", 2000, now=72e-6) == []
+    assert scheduler.request(3, "h0", "h5", 900, now=72e-6) == [Decision(1, 0), Decision(3, GBPS)]
     assert scheduler.flows(72e-6)[1].remaining_bytes == 1000
 
 
 def test_the_core_is_over_subscribed_but_not_within_a_rack() -> None:
     scheduler = Scheduler(VirtualFabric(*leaf_spine(core=GBPS)))
-    scheduler.request(1, "h0", "h3", 1000, 0.0)
-    assert scheduler.request(2, "h1", "h6", 2000, 0.0) == []  # leaf0's uplinks are full
-    assert scheduler.request(3, "h1", "h2", 3000, 0.0) == [Decision(3, GBPS)]
+    scheduler.request(1, "h0", "h3", 1000, now=0.0)
+    assert scheduler.request(2, "h1", "h6", 2000, now=0.0) == []  # leaf0's uplinks are full
+    assert scheduler.request(3, "h1", "h2", 3000, now=0.0) == [Decision(3, GBPS)]
     assert scheduler.links()[VirtualLink("leaf0", "up")] == (GBPS, GBPS)
     assert scheduler.finished(1, 1e-6) == [Decision(3, 0), Decision(2, GBPS)]
 
 
 def test_failed_links_lower_the_capacity_at_once() -> None:
     scheduler = Scheduler(VirtualFabric(*leaf_spine(core=2 * GBPS)))
-    scheduler.request(1, "h0", "h3", 1000, 0.0)
-    scheduler.request(2, "h1", "h4", 2000, 0.0)
+    scheduler.request(1, "h0", "h3", 1000, now=0.0)
+    scheduler.request(2, "h1", "h4", 2000, now=0.0)
     up = VirtualLink("leaf0", "up")
     assert scheduler.capacity(up, GBPS, 0.0) == [Decision(2, 0)]
     assert scheduler.capacity(up, GBPS // 2, 0.0) == [Decision(1, GBPS // 2)]
@@ -232,27 +232,27 @@ def test_a_fast_host_sends_to_several_slow_ones() -> None:
     """And, where a part of its line rate will do, to a fast one with the rest."""
     fabric = leaf_spine(leaves=1, hosts=6, rates=(GBPS, GBPS // 4, GBPS // 4))
     scheduler = Scheduler(VirtualFabric(*fabric), Parameters(least_share=0.5))
-    assert scheduler.request(1, "h0", "h1", 1000, 0.0) == [Decision(1, GBPS // 4)]
-    assert scheduler.request(2, "h0", "h2", 2000, 0.0) == [Decision(2, GBPS // 4)]
-    assert scheduler.request(3, "h0", "h3", 3000, 0.0) == [Decision(3, GBPS // 2)]
+    assert scheduler.request(1, "h0", "h1", 1000, now=0.0) == [Decision(1, GBPS // 4)]
+    assert scheduler.request(2, "h0", "h2", 2000, now=0.0) == [Decision(2, GBPS // 4)]
+    assert scheduler.request(3, "h0", "h3", 3000, now=0.0) == [Decision(3, GBPS // 2)]
     whole = Scheduler(VirtualFabric(*fabric))
-    whole.request(1, "h0", "h1", 1000, 0.0)
-    assert whole.request(3, "h0", "h3", 3000, 0.0) == []
+    whole.request(1, "h0", "h1", 1000, now=0.0)
+    assert whole.request(3, "h0", "h3", 3000, now=0.0) == []
 
 
 def test_ties_go_to_the_earlier_request_and_ageing_ends_starvation() -> None:
     scheduler = Scheduler(VirtualFabric(*leaf_spine()))
-    scheduler.request(1, "h0", "h3", 1000, 0.0)
-    assert scheduler.request(2, "h1", "h3", 1000, 0.0) == []
+    scheduler.request(1, "h0", "h3", 1000, now=0.0)
+    assert scheduler.request(2, "h1", "h3", 1000, now=0.0) == []
 
     def waits(ageing: int) -> float:
         """How long a flow of 100 kB waits while one of 10 kB begins as soon as one before has ended."""
         scheduler = Scheduler(VirtualFabric(*leaf_spine()), Parameters(ageing_bytes_per_s=ageing))
         now = 0.0
-        scheduler.request(0, "h0", "h3", 10_000, now)
-        scheduler.request(10**6, "h1", "h3", 100_000, now)
+        scheduler.request(0, "h0", "h3", 10_000, now=now)
+        scheduler.request(10**6, "h1", "h3", 100_000, now=now)
         for flow in range(1, 500):
-            scheduler.request(flow, "h0", "h3", 10_000, now + 1e-6)
+            scheduler.request(flow, "h0", "h3", 10_000, now=now + 1e-6)
             now = scheduler.next_event() or 0.0
             if Decision(10**6, GBPS) in scheduler.expire(now):
                 return now
@@ -264,8 +264,8 @@ def test_ties_go_to_the_earlier_request_and_ageing_ends_starvation() -> None:
 
 def test_a_flow_that_says_nothing_loses_its_grant_by_the_finish_time_out() -> None:
     scheduler = Scheduler(VirtualFabric(*leaf_spine()), Parameters(finish_timeout_s=0.01))
-    scheduler.request(1, "h0", "h3", 125_000, 0.0)  # 1 ms
-    scheduler.request(2, "h0", "h4", 250_000, 0.0)
+    scheduler.request(1, "h0", "h3", 125_000, now=0.0)  # 1 ms
+    scheduler.request(2, "h0", "h4", 250_000, now=0.0)
     following = scheduler.next_event()
     assert following == pytest.approx(0.011)
     assert scheduler.expire(0.0109) == []
@@ -277,12 +277,12 @@ def test_a_flow_that_says_nothing_loses_its_grant_by_the_finish_time_out() -> No
 def test_what_cannot_be_is_refused() -> None:
     scheduler = Scheduler(VirtualFabric(*leaf_spine()))
     with pytest.raises(ValueError, match="host 'h12' is not known; did you mean"):
-        scheduler.request(1, "h12", "h0", 5, 0.0)
+        scheduler.request(1, "h12", "h0", 5, now=0.0)
     with pytest.raises(ValueError, match="no flow goes from host 0 to host 0"):
-        scheduler.request(1, "h0", "h0", 5, 0.0)
-    scheduler.request(1, "h0", "h1", 5, 0.0)
+        scheduler.request(1, "h0", "h0", 5, now=0.0)
+    scheduler.request(1, "h0", "h1", 5, now=0.0)
     with pytest.raises(ValueError, match="flow 1 has other ends"):
-        scheduler.request(1, "h0", "h2", 5, 0.0)
+        scheduler.request(1, "h0", "h2", 5, now=0.0)
     with pytest.raises(ValueError, match="there is no link up of 'leaf9'"):
         scheduler.capacity(VirtualLink("leaf9", "up"), 5, 0.0)
     with pytest.raises(ValueError, match=r"least share 0e-6 \(1\.\.1000000\)"):

@@ -45,7 +45,7 @@ def test_within_a_leaf_it_decides_as_the_scheduler_does(happens: list[tuple[str,
         flow = len(asked) if what == "request" or not known else known[which % len(known)]
         if what in ("request", "again"):
             ends = asked.setdefault(flow, pairs[which])
-            decided = [each.request(flow, *ends, 1 + size, now) for each in both]
+            decided = [each.request(flow, *ends, 1 + size, now=now) for each in both]
         elif what == "finished":
             decided = [each.finished(flow, now) for each in both]
         else:

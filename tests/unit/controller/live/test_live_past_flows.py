@@ -81,7 +81,7 @@ def test_a_page_looks_at_a_bounded_number_of_flows_and_pages_have_all(
         flows.step(1006.0 + number)
     found, before, pages = [], None, 0
     while True:
-        rows, before = sampler.listing(before, 3, None, None, host)
+        rows, before = sampler.listing(before, 3, state=None, traffic_class=None, host=host)
         found += [row["id"] for row in rows]
         pages += 1
         if before is None:

@@ -33,7 +33,7 @@ def connection() -> Iterator[SwitchConnection]:
     ):
         caller = socket.create_connection(server.getsockname())
         accepted, _ = server.accept()
-        made = SwitchConnection(accepted, "test", selector, 0.0, Counter())
+        made = SwitchConnection(accepted, "test", selector, 0.0, counters=Counter())
         yield made
         made.close()
         caller.close()

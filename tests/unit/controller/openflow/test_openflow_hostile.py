@@ -50,7 +50,9 @@ class Control:
     allowed: AllowedSwitches | None = None
 
     def __post_init__(self) -> None:
-        self.shell = OpenFlowShell(self.plane, "127.0.0.1", 0, self.events.append, self.allowed)
+        self.shell = OpenFlowShell(
+            self.plane, "127.0.0.1", 0, on_event=self.events.append, allowed=self.allowed
+        )
         self.shell.start()
 
     def switches(self) -> dict[int, SwitchInfo]:
@@ -246,7 +248,7 @@ logging.basicConfig(level="ERROR", format="%(message)s")
 from controller.control_plane import ControlPlane
 from controller.shell.shell import OpenFlowShell
 
-shell = OpenFlowShell(ControlPlane(b"0123456789abcdef"), "127.0.0.1", 0, lambda event: None)
+shell = OpenFlowShell(ControlPlane(b"0123456789abcdef"), "127.0.0.1", 0, on_event=lambda event: None)
 shell.start()
 print(shell.port, flush=True)
 spare = open("/dev/null")

@@ -41,7 +41,7 @@ def ends() -> Iterator[tuple[SwitchConnection, socket.socket, selectors.BaseSele
         socket.create_connection(server.getsockname()) as caller,
     ):
         accepted, _ = server.accept()
-        connection = SwitchConnection(accepted, "test", selector, 0.0, Counter())
+        connection = SwitchConnection(accepted, "test", selector, 0.0, counters=Counter())
         yield connection, caller, selector
         connection.close()
 
@@ -119,7 +119,7 @@ def test_what_came_of_late_counts_half_after_a_second(
 def test_a_switch_that_sends_and_does_not_read_is_given_up() -> None:
     ours, theirs = socket.socketpair()
     with selectors.DefaultSelector() as selector, ours, theirs:
-        connection = SwitchConnection(OverTcp(ours), "test", selector, 0.0, Counter())
+        connection = SwitchConnection(OverTcp(ours), "test", selector, 0.0, counters=Counter())
         echo = struct.pack("!BBHI", 6, 2, 8, 1)
         for _ in range(20):
             connection.session.packet_out(1, bytes(60_000))
@@ -158,13 +158,13 @@ def test_a_switch_that_says_little_is_served_in_the_midst_of_many_floods() -> No
     dropped: list[int] = []
 
     class Plane(ControlPlane):
-        def packet_in(self, dpid: int, *rest: Any) -> Effects:
+        def packet_in(self, dpid: int, *rest: Any, now: float) -> Effects:
             if dpid == 0x11:
                 dropped.append(shell.counters().get("dropped-packet-ins", 0))
-            return super().packet_in(dpid, *rest)
+            return super().packet_in(dpid, *rest, now=now)
 
     plane = Plane(b"0123456789abcdef")
-    shell = OpenFlowShell(plane, "127.0.0.1", 0, lambda event: None)
+    shell = OpenFlowShell(plane, "127.0.0.1", 0, on_event=lambda event: None)
     shell.start()
     entered, release = threading.Event(), threading.Event()
 
@@ -202,11 +202,11 @@ def test_a_switch_with_links_is_served_before_those_that_have_said_nothing_yet()
         def packet_in(self, dpid: int, in_port: int, cookie: int, data: bytes, now: float) -> Effects:
             if rule_of(cookie) is Rule.FIRST_SHORT:
                 refused.append(shell.counters().get("refused-peers", 0))
-            return super().packet_in(dpid, in_port, cookie, data, now)
+            return super().packet_in(dpid, in_port, cookie, data, now=now)
 
     key = b"0123456789abcdef"
     plane = Plane(key)
-    shell = OpenFlowShell(plane, "127.0.0.1", 0, lambda event: None)
+    shell = OpenFlowShell(plane, "127.0.0.1", 0, on_event=lambda event: None)
     shell.start()
     entered, release = threading.Event(), threading.Event()
 
@@ -244,7 +244,7 @@ def test_changes_of_ports_and_errors_are_read_no_faster_than_packets() -> None:
     error = message(ofp.OFPT_ERROR, 0, struct.pack("!HH", ofp.OFPET_BAD_MATCH, 9))
     for said in (status, error):
         plane = ControlPlane(b"0123456789abcdef")
-        shell = OpenFlowShell(plane, "127.0.0.1", 0, lambda event: None)
+        shell = OpenFlowShell(plane, "127.0.0.1", 0, on_event=lambda event: None)
         shell.start()
         try:
             with raw_switch(shell.port, 0x11) as switch:

@@ -61,7 +61,9 @@ def serving(
     site: Site, allowed: AllowedSwitches | None = None
 ) -> Iterator[tuple[OpenFlowShell, ControlPlane]]:
     plane = ControlPlane(b"0123456789abcdef")
-    shell = OpenFlowShell(plane, "127.0.0.1", 0, lambda event: None, allowed, SwitchTlsContexts(site.files))
+    shell = OpenFlowShell(
+        plane, "127.0.0.1", 0, on_event=lambda event: None, allowed=allowed, tls=SwitchTlsContexts(site.files)
+    )
     shell.start()
     try:
         yield shell, plane

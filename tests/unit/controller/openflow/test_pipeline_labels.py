@@ -73,7 +73,7 @@ def views_of(shape: Shape, up: list[Link]) -> FabricViews:
     numbers.assign(shape.ports)
     wiring = Wiring(frozenset(shape.links), frozenset(up), shape.leaves, frozenset(shape.ports))
     hosts = [Host(host.ipv4, host.mac, host.name, True, host.place) for host in shape.hosts]
-    return FabricViews(hosts, compute_routing(wiring), wiring.known, numbers, {})
+    return FabricViews(hosts, compute_routing(wiring), wiring.known, numbers, ports={})
 
 
 def taken(

@@ -53,7 +53,7 @@ def test_a_request_that_a_leaf_has_answered_is_learnt_from_and_not_answered_agai
     for host in (h1, newcomer):
         sim.frames.clear()
         request = Arp(h2.mac, host.mac, REQUEST, host.mac, host.ipv4, NO_MAC, h2.ipv4)
-        sim.do(sim.plane.packet_in(*h1.place, Rule.ARP_ANSWERED, request.encode(), sim.now))
+        sim.do(sim.plane.packet_in(*h1.place, Rule.ARP_ANSWERED, request.encode(), now=sim.now))
         sim.run(0.5)
         assert not answers(sim, h1)
         assert host.ipv4 in {known.ipv4 for known in sim.plane.snapshot().hosts}
@@ -94,7 +94,7 @@ def test_a_question_at_many_ports_goes_out_in_parts(registered: bool) -> None:
         count(sim.plane.agent_joined("away", "10.0.77.77", "02:00:00:00:77:77", now))
     else:
         request = Arp("ff:ff:ff:ff:ff:ff", h1.mac, REQUEST, h1.mac, h1.ipv4, NO_MAC, "10.0.77.77")
-        count(sim.plane.packet_in(*h1.place, Rule.ARP, request.encode(), now))
+        count(sim.plane.packet_in(*h1.place, Rule.ARP, request.encode(), now=now))
     while (due := sim.plane.deadline()) is not None and due < sim.now + 0.6:
         now = max(now, due)
         count(sim.plane.tick(now))
@@ -315,10 +315,10 @@ def test_forged_frames_change_nothing() -> None:
     ]
     for frame in frames:
         for cookie in (Rule.LLDP, Rule.ARP, 0, 2**64 - 1):
-            sim.do(sim.plane.packet_in(*h1.place, cookie, frame, sim.now))
-            sim.do(sim.plane.packet_in(77, 1, cookie, frame, sim.now))
+            sim.do(sim.plane.packet_in(*h1.place, cookie, frame, now=sim.now))
+            sim.do(sim.plane.packet_in(77, 1, cookie, frame, now=sim.now))
     on_link = Arp(BROADCAST_MAC, h1.mac, REQUEST, h1.mac, h1.ipv4, NO_MAC, h2.ipv4).encode()
-    sim.do(sim.plane.packet_in(*link.b, Rule.ARP, on_link, sim.now))
+    sim.do(sim.plane.packet_in(*link.b, Rule.ARP, on_link, now=sim.now))
     sim.run(0.5)
     assert sim.plane.snapshot() == before
     assert sim.updates == []

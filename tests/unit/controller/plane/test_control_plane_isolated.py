@@ -159,7 +159,7 @@ def arp_of(number: int) -> bytes:
 
 def say(sim: Simulation, dpid: int, number: int) -> None:
     """A host behind a switch announces itself by ARP."""
-    sim.plane.packet_in(dpid, 1, Rule.ARP, arp_of(number), sim.now)
+    sim.plane.packet_in(dpid, 1, Rule.ARP, arp_of(number), now=sim.now)
 
 
 def test_hosts_that_a_switch_invents_make_it_no_part_of_the_fabric(fabric: Simulation) -> None:
@@ -190,7 +190,7 @@ def test_hosts_of_isolated_switches_have_a_number_together(
         say(fabric, FIRST + number % 2, number + 1)
     assert len(fabric.plane.snapshot().hosts) == before + 5
     leaf = fabric.shape.hosts[0].place
-    fabric.plane.packet_in(leaf.dpid, leaf.port, Rule.ARP, arp_of(99), fabric.now)
+    fabric.plane.packet_in(leaf.dpid, leaf.port, Rule.ARP, arp_of(99), now=fabric.now)
     assert len(fabric.plane.snapshot().hosts) == before + 6, "a switch of the fabric has room"
 
 

@@ -54,7 +54,7 @@ def test_a_page_has_a_number_of_bytes_and_pages_together_have_all(
     monkeypatch.setattr(listing, "MOST_LISTED_BYTES", 3000)
     store = ExperimentStore(engine)
     made = [
-        store.create("one", 1, {"text": "x" * size}, {}, {})["id"]
+        store.create("one", 1, {"text": "x" * size}, versions={}, machine={})["id"]
         for size in (10, 900, 900, 900, 9000, 10, 10)
     ]
     pages: list[list[int]] = []

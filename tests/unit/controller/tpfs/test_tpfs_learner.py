@@ -296,12 +296,12 @@ def test_a_turn_that_fails_ends_no_learning(
 def test_types_that_hardly_moved_are_the_same() -> None:
     rng = np.random.default_rng(0)
     records, _ = records_of(FOUR, 8000, rng)
-    one = flow_types(records, addresses(), (10_000, 100_000, 1_000_000), 0.6)
-    again = flow_types(records[::-1], addresses(), (10_000, 100_000, 1_000_000), 0.6)
-    other = flow_types(records, addresses(), (10_000, 100_000, 2_000_000), 0.6)
+    one = flow_types(records, addresses(), (10_000, 100_000, 1_000_000), load=0.6)
+    again = flow_types(records[::-1], addresses(), (10_000, 100_000, 1_000_000), load=0.6)
+    other = flow_types(records, addresses(), (10_000, 100_000, 2_000_000), load=0.6)
     moved = records.copy()
     moved["destination_port"] += 1000
-    elsewhere = flow_types(moved, addresses(), (10_000, 100_000, 1_000_000), 0.6)
+    elsewhere = flow_types(moved, addresses(), (10_000, 100_000, 1_000_000), load=0.6)
     assert not differ(one, again)
     assert differ(one, other)
     assert differ(one, elsewhere)

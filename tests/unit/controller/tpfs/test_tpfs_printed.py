@@ -25,7 +25,7 @@ def test_no_choice_of_thresholds_moves_more_bad_load_within_alpha(
     one: list[int], other: list[int], alpha: float
 ) -> None:
     types = [FlowSizes(one), FlowSizes(other)]
-    solution = printed_thresholds(types, DEFAULT, 0.6, alpha)
+    solution = printed_thresholds(types, DEFAULT, 0.6, alpha=alpha)
     best = moved = 0.0
     for i, (low, high) in enumerate(itertools.pairwise((0, *DEFAULT))):
         loads = [queue_loads(each, DEFAULT)[i] for each in types]

@@ -17,13 +17,13 @@ GOOD = FinishedFlowColumns(100.0, [6], ["10.128.1.1"], [40000], ["10.128.2.1"], 
 
 
 def _check(said: FinishedFlowColumns, host: str = "h1") -> tuple[int, dict[str, int]]:
-    kept, refused = checked(said, host, OWNERS, Names(), Names(), 1000.0)
+    kept, refused = checked(said, host, owners=OWNERS, hosts=Names(), addresses=Names(), now=1000.0)
     return len(kept), dict(refused)
 
 
 def test_a_record_is_kept_in_the_controllers_clock() -> None:
     hosts, addresses = Names(), Names()
-    kept, refused = checked(GOOD, "h1", OWNERS, hosts, addresses, 1000.0)
+    kept, refused = checked(GOOD, "h1", owners=OWNERS, hosts=hosts, addresses=addresses, now=1000.0)
     assert not refused
     (record,) = kept
     assert (hosts.texts[record["host"]], addresses.texts[record["source"]]) == ("h1", "10.128.1.1")

@@ -32,7 +32,7 @@ def _moved(sizes: Sequence[int], default: int, lowered: float) -> tuple[float, f
 def test_the_thresholds_are_the_best_of_all(types: list[list[int]], default: list[int], share: float) -> None:
     flows = [FlowSizes(one) for one in types]
     delta = share * sum(map(sum, types))
-    found = solve(flows, default, delta, 0.5, grid=3)
+    found = solve(flows, default, delta, load=0.5, grid=3)
     grids = [candidates(one, default, 3) for one in flows]
     each = [
         [
@@ -109,7 +109,7 @@ def test_delta_is_not_one_that_makes_short_flows_wait_behind_long_ones() -> None
     good = sum(part.good for one in types for part in queue_loads(one, default)[:-1])
     assert found.slowdown <= before
     assert found.removed_good < 0.1 * good
-    assert solve(types, default, 0.4 * good, 0.6).slowdown > 1.5 * before
+    assert solve(types, default, 0.4 * good, load=0.6).slowdown > 1.5 * before
 
 
 def test_no_good_load_goes_where_none_may() -> None:
@@ -136,7 +136,7 @@ def test_thresholds_of_a_price_are_the_best_of_all_that_remove_as_much(
     flows = [FlowSizes(one) for one in types]
     problem = ThresholdProblem(flows, default, 6)
     priced = problem.solution(problem.priced(price), 0.5, None)
-    best = solve(flows, default, priced.removed_good + 1e-6, 0.5, grid=6)
+    best = solve(flows, default, priced.removed_good + 1e-6, load=0.5, grid=6)
     assert priced.removed_bad == pytest.approx(best.removed_bad, rel=1e-5, abs=1e-4)
     for chosen in priced.thresholds:
         assert list(chosen) == sorted(chosen)

@@ -44,7 +44,7 @@ def test_the_port_tells_the_application(tables: tuple[str, ...], replies: bool) 
 
 def test_one_application_is_one_type_whatever_it_is_asked_by() -> None:
     records, _ = records_of(["websearch"] * 4, 4000, np.random.default_rng(1))
-    found = flow_types(records, addresses(), DEFAULT, 0.6)
+    found = flow_types(records, addresses(), DEFAULT, load=0.6)
     assert found is not None
     assert len(found.types) == 1
 
@@ -54,10 +54,10 @@ def test_an_application_that_changes_its_port_is_unknown_and_learnt_in_the_next_
     records, _ = records_of(FOUR, 2000, rng)
     moved, application = records_of(FOUR, 400, rng, first_port=6000)
     moved = moved[application == 1]
-    before = flow_types(records, addresses(), DEFAULT, 0.6)
+    before = flow_types(records, addresses(), DEFAULT, load=0.6)
     assert before is not None
     assert not [one for one in before.types if ("6001",) in one.values]
-    after = flow_types(np.concatenate((records, moved)), addresses(), DEFAULT, 0.6)
+    after = flow_types(np.concatenate((records, moved)), addresses(), DEFAULT, load=0.6)
     assert after is not None
     (its,) = [one for one in after.types if ("6001",) in one.values]
     assert ("5001",) in its.values
@@ -103,7 +103,9 @@ def test_the_spread_never_grows_with_what_is_told_apart(
     host, load = np.zeros(len(sizes), dtype=np.int64), np.minimum(sizes, 50_000.0)
 
     def spread(group: NDArray[np.int64]) -> float:
-        return over_hosts(spreads(group, below, host, load, 6, len(at))[group], host, load)
+        return over_hosts(
+            spreads(group, below, host=host, load=load, groups=6, width=len(at))[group], host, load
+        )
 
     assert spread(fine.astype(np.int64)) <= spread(coarse) + 1e-9
 
@@ -197,7 +199,7 @@ def test_distances_and_their_noise_are_what_they_are_defined_as() -> None:
     at = points(sizes)
     below = np.searchsorted(at, sizes)
     value = np.repeat([0, 1, 2], 200)
-    described = describe(value, below, np.ones(600), 3, len(at))
+    described = describe(value, below, np.ones(600), count=3, width=len(at))
     apart, noise = distances(described, described)
     for one, other in itertools.product(range(3), repeat=2):
         first, second = ([np.mean(sizes[value == v] <= s * (1 + 1e-12)) for s in at] for v in (one, other))
@@ -213,7 +215,9 @@ def test_noise_is_the_root_mean_square_distance_of_samples_of_one_distribution()
     sizes = rng.lognormal(8, 2, 100_000)
     at = points(sizes)
     below = np.minimum(np.searchsorted(at, sizes), len(at) - 1)
-    described = describe(np.repeat(np.arange(1000), 100), below, np.ones(len(sizes)), 1000, len(at))
+    described = describe(
+        np.repeat(np.arange(1000), 100), below, np.ones(len(sizes)), count=1000, width=len(at)
+    )
     apart, noise = distances(described, described)
     others = ~np.eye(1000, dtype=bool)
     assert np.sqrt(np.mean(apart[others] ** 2)) == pytest.approx(
@@ -223,7 +227,7 @@ def test_noise_is_the_root_mean_square_distance_of_samples_of_one_distribution()
 
 def test_what_is_found_is_explained() -> None:
     records, _ = records_of(FOUR, 2000, np.random.default_rng(0))
-    found = flow_types(records, addresses(), DEFAULT, 0.6)
+    found = flow_types(records, addresses(), DEFAULT, load=0.6)
     assert found is not None
     assert "destination port" in found.explanation
     assert len(found.explanation.splitlines()) == 5
@@ -233,8 +237,8 @@ def test_what_is_found_is_explained() -> None:
 
 
 def test_nothing_is_found_in_nothing() -> None:
-    assert flow_types(np.zeros(0, RECORD), [], DEFAULT, 0.6) is None
+    assert flow_types(np.zeros(0, RECORD), [], DEFAULT, load=0.6) is None
     records, _ = records_of(FOUR, 5, np.random.default_rng(0))
-    found = flow_types(records, addresses(), DEFAULT, 0.6)
+    found = flow_types(records, addresses(), DEFAULT, load=0.6)
     assert found is not None
     assert (found.types, found.features) == ((), ())

@@ -35,7 +35,7 @@ def runs(factor: float) -> list[list[FlowOutcome]]:
 def summary(factor: float, limit: int | None = LIMIT) -> dict[str, dict[str, Any]]:
     outcomes = {"one": runs(1.0), "other": runs(factor)}
     schemes = summarize(outcomes, "one", 1, 200)
-    add_kinds(schemes, outcomes, 1, limit, 200)
+    add_kinds(schemes, outcomes, 1, large_limit_bytes=limit, resamples=200)
     return schemes
 
 
@@ -56,12 +56,12 @@ def test_without_a_limit_or_names_there_are_all_flows_at_most() -> None:
     plain = [[replace(one, application="") for one in runs(2.0)[0]]]
     schemes = summarize({"one": plain}, "one", 1, 50)
     before = set(schemes["one"])
-    add_kinds(schemes, {"one": plain}, 1, None, 50)
+    add_kinds(schemes, {"one": plain}, 1, large_limit_bytes=None, resamples=50)
     assert set(schemes["one"]) == before | {"all"}
     assert schemes["one"]["all"]["n"] == 120
     short = [[one for one in plain[0] if one.traffic_class == "short"]]
     schemes = summarize({"one": short}, "one", 1, 50)
-    add_kinds(schemes, {"one": short}, 1, None, 50)
+    add_kinds(schemes, {"one": short}, 1, large_limit_bytes=None, resamples=50)
     assert "all" not in schemes["one"]
 
 

@@ -90,7 +90,14 @@ def runs_of(spec: Spec, cpu: CpuUse = FINE) -> list[Run]:
 
 
 def document(spec: Spec, runs: list[Run]) -> dict[str, Any]:
-    return result_document(spec, runs, datetime.now(UTC), 20.0, ["no netem here"], {"numpy": "2"})
+    return result_document(
+        spec,
+        runs,
+        started=datetime.now(UTC),
+        duration_s=20.0,
+        notices=["no netem here"],
+        versions={"numpy": "2"},
+    )
 
 
 def tables_of(result: dict[str, Any]) -> str:

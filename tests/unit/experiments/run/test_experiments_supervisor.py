@@ -54,7 +54,12 @@ class Read(ProcessPart):
 
 def part(directory: Path, name: str, program: str = LASTS) -> Held:
     made = Held(
-        name, on_this_machine, None, [sys.executable, "-c", program], directory / f"{name}.log", directory
+        name,
+        on_this_machine,
+        None,
+        argv=[sys.executable, "-c", program],
+        log=directory / f"{name}.log",
+        directory=directory,
     )
     made.launch()
     return made
@@ -214,7 +219,14 @@ def test_nothing_is_started_once_it_has_stopped(tmp_path: Path) -> None:
 
 def test_it_waits_without_using_the_processor(tmp_path: Path) -> None:
     """Deaths wake it, not a clock."""
-    one = Read("one", on_this_machine, None, [sys.executable, "-c", LASTS], tmp_path / "one.log", tmp_path)
+    one = Read(
+        "one",
+        on_this_machine,
+        None,
+        argv=[sys.executable, "-c", LASTS],
+        log=tmp_path / "one.log",
+        directory=tmp_path,
+    )
     one.launch()
     with supervised(one) as (supervisor, restarts):
         eventually(lambda: supervisor.complete)

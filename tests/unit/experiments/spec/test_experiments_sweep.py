@@ -213,7 +213,14 @@ def point_document(one: Spec, factor: float, limited: bool = False) -> dict[str,
             cpu = CpuUse(0.02 if limited else 0.5, 0.4, None, 0.1, limited and choice.label == "caps")
             flows = tuple(replace(flow, packets=30, reordered=3) for flow in join(plan, sent, [], []))
             runs.append(Run(choice.label, choice.name, repeat, plan.digest(), 5.0, flows, cpu))
-    return result_document(one, runs, datetime.now(UTC), 20.0, ["no netem here"], {"numpy": "2"})
+    return result_document(
+        one,
+        runs,
+        started=datetime.now(UTC),
+        duration_s=20.0,
+        notices=["no netem here"],
+        versions={"numpy": "2"},
+    )
 
 
 def whole(**more: Any) -> dict[str, Any]:

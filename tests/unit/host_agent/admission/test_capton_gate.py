@@ -46,7 +46,7 @@ def opened(agent: AgentCore, peer: AgentCore, now: float, announced: float) -> l
     answer = tcp(b"", HOST2, HOST1, ports=(80, 40000), ack=1, flags=SYN | ACK, window=65535, options=OPTIONS)
     peer.packet_from_host(answer, now)
     for out in peer.datagrams_to_send():
-        agent.receive_datagram(out.data, UNDERLAY[1], out.source_port, out.tos, now)
+        agent.receive_datagram(out.data, UNDERLAY[1], out.source_port, out.tos, now=now)
     return agent.packets_to_deliver()
 
 

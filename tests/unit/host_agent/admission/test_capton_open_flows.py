@@ -101,7 +101,7 @@ def test_of_an_announced_flow_the_rest_is_asked_for_when_the_scheme_comes() -> N
         tcp(b"", HOST2, HOST1, ports=(80, 40000), ack=1 + (sent + 1) * size, flags=ACK), 1.0
     )
     for out in peer.datagrams_to_send():
-        agent.receive_datagram(out.data, UNDERLAY[1], out.source_port, out.tos, 1.0)
+        agent.receive_datagram(out.data, UNDERLAY[1], out.source_port, out.tos, now=1.0)
     (held,) = agent.packets_to_deliver()
     assert window(held) == 0
     assert look(held).flow[-4:] == (80).to_bytes(2, "big") + (40000).to_bytes(2, "big")

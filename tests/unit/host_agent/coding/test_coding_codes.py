@@ -137,7 +137,7 @@ def test_ldpc_graph_has_its_degrees(k: int, r: int, seed: int) -> None:
 
 @pytest.mark.parametrize(("k", "r"), [(4, 3), (16, 6), (32, 8), (64, 12)])
 def test_ldpc_failure_table_agrees_with_a_fresh_measurement(k: int, r: int) -> None:
-    fresh = measure(k, r, 120, 6, random.Random(99))
+    fresh = measure(k, r, graphs=120, patterns=6, source=random.Random(99))
     lines = (ROOT / "native/agent/src/coding/ldpc_failure.txt").read_text(encoding="ascii").splitlines()
     (found,) = [line for line in lines if line.startswith(f"{k} {r} ")]
     table = [int(count) / 1000 for count in found.split()[2:]]

@@ -69,7 +69,7 @@ def test_the_weight_falls_from_one_to_nought(weight: Weight, sent: int, more: in
 @given(k=st.integers(1, 128), p=st.floats(0, 0.6), sent=st.integers(0, 1 << 40))
 def test_corrective_makes_one_repair_whatever_happens(k: int, p: float, sent: int) -> None:
     coding = CodingPolicy(max_overhead=8.0, code="xor", redundancy="one-per-unit", unit="window", max_k=128)
-    assert repairs_for(coding, p, k, sent) == 1
+    assert repairs_for(coding, p, k, sent_bytes=sent) == 1
 
 
 @pytest.mark.parametrize(

@@ -132,4 +132,6 @@ def test_completion_time_by_hand() -> None:
     rounds = math.log2(3.6)
     per_round = 0.001 + 0.099 * (1 - decodes ** (2 / rounds)) + (1 - 0.8**10) * 13 * 0.0001
     expected = rounds * per_round + 26 * 0.0001
-    assert completion_time_s(policy, 10, 0.2, 0.001, 0.1, 0.0001, 20) == pytest.approx(expected)
+    assert completion_time_s(
+        policy, 10, 0.2, rtt_s=0.001, blocked_rtt_s=0.1, packet_time_s=0.0001, flow_packets=20
+    ) == pytest.approx(expected)

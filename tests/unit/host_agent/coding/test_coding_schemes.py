@@ -140,7 +140,7 @@ def test_units_are_windows(scheme: str) -> None:
         acked = 1000 + 10_000 * (round_trip + 1)
         far.packet_from_host(tcp(b"", HOST2, HOST1, ports=(80, 5), ack=acked), 0.01 * round_trip)
         for out in far.datagrams_to_send():
-            wire.core.receive_datagram(out.data, UNDERLAY[1], 1, out.tos, 0.01 * round_trip + 0.005)
+            wire.core.receive_datagram(out.data, UNDERLAY[1], 1, out.tos, now=0.01 * round_trip + 0.005)
     units = wire.watch.units()
     assert [unit.k for unit in units] == [10] * 6
     if scheme == "corrective":
@@ -310,18 +310,25 @@ def test_units_have_the_size_with_the_least_completion_time(
         delays = [50 + (excess_us if path <= blocked_paths else 0) for path in range(1, 9)]
         body = encode_feedback(range(number, number + 8), range(1, 9), delays, [], 0)
         feedback = encode_fields(Kind.FEEDBACK, 3, SESSIONS[1], 1000 + turn, 0, 0, 0, body)
-        wire.core.receive_datagram(feedback, UNDERLAY[1], 1, 0, 0.001 * turn)
+        wire.core.receive_datagram(feedback, UNDERLAY[1], 1, 0, now=0.001 * turn)
     for turn in range(6):  # one segment at a time, and its ACK after a round trip
         sent = 0.1 * (1 + turn)
         wire.send([tcp(b"x" * 9, ports=(6, 80), sequence=9 * turn)], sent)
         far.packet_from_host(tcp(b"", HOST2, HOST1, ports=(80, 6), ack=9 * turn + 9), sent)
         for out in far.datagrams_to_send():
-            wire.core.receive_datagram(out.data, UNDERLAY[1], 1, out.tos, sent + rtt_s)
+            wire.core.receive_datagram(out.data, UNDERLAY[1], 1, out.tos, now=sent + rtt_s)
     (p,) = wire.core.blocking_probability(0.7).values()
     wire.send(segments(70, 5), 0.7)
     ks = {unit.k for unit in wire.watch.units() if wire.watch.ports[unit.flow] == (5, 80)}
     times = {
-        k: completion_time_s(coding, k, p, rtt_s, rtt_s + excess_us * 1e-6, chosen.packet_time_s / 8)
+        k: completion_time_s(
+            coding,
+            k,
+            p,
+            rtt_s=rtt_s,
+            blocked_rtt_s=rtt_s + excess_us * 1e-6,
+            packet_time_s=chosen.packet_time_s / 8,
+        )
         for k in range(1, coding.max_k + 1)
     }
     assert p == pytest.approx(min(blocked_paths / 8, MAX_BLOCKING_PROBABILITY), abs=0.07)

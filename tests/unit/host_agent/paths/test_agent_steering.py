@@ -175,14 +175,14 @@ def test_policies_are_told_what_became_of_each_datagram_when_it_left_and_how_lon
             continue
         stamp = one.source_port - LABEL_FIRST
         receiver.receive_datagram(
-            one.data, A.underlay_ip, stamp, one.tos, now + 0.002 + 0.0001 * (number % 7)
+            one.data, A.underlay_ip, stamp, one.tos, now=now + 0.002 + 0.0001 * (number % 7)
         )
     now = 0.1
     while len(heard.losses) < len(lost) and now < 3.0:
         now += 0.01
         receiver.handle_timer(now)
         for one in receiver.datagrams_to_send():
-            sender.receive_datagram(one.data, B.underlay_ip, 1025, one.tos, now)
+            sender.receive_datagram(one.data, B.underlay_ip, 1025, one.tos, now=now)
     assert len(heard.reports) == 90
     told = {round(report.sent * 1000): report for report, _ in heard.reports}
     for number in set(range(100)) - lost:

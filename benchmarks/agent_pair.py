@@ -135,20 +135,6 @@ class AgentPair:
             cwd=self._place,
         )  # fmt: skip
 
-    def stop_agent(self, host: int) -> int:
-        """End a host's agent as an administrator would; return its exit code."""
-        agent = self.agents[host]
-        assert agent is not None
-        agent.terminate()
-        return agent.wait(60)
-
-    def kill_agent(self, host: int) -> None:
-        """End a host's agent without warning."""
-        agent = self.agents[host]
-        assert agent is not None
-        agent.kill()
-        agent.wait(60)
-
     def log(self, host: int) -> str:
         """Return what a host's agents have said."""
         return (self.directory / f"{HOSTS[host]}.log").read_text(errors="replace")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import json
-import logging
 import os
 import secrets
 import signal
@@ -53,7 +52,6 @@ LAST_S: Final = 10.0
 """After a control thread died, the process has this long to end in order; then it ends at once."""
 DIED_STATUS: Final = 70
 """Exit status then (EX_SOFTWARE)."""
-_LOG: Final = logging.getLogger("capstan")
 
 
 class ServedExtension(Extension, Protocol):

@@ -1,4 +1,4 @@
-"""TPFS's Eq. 1-7 as printed (IEEE Access 2020, section IV), and where the print cannot mean what it says.
+"""TPFS's Eq. 4, 6 and 7 (IEEE Access 2020, section IV), and where the print of Eq. 1-7 cannot mean what it says.
 
 S_i is the sum of rho_1 .. rho_i, loads of the queues; rho_i = good + bad. R is the mean remaining size of good flows.
 
@@ -6,13 +6,13 @@ S_i is the sum of rho_1 .. rho_i, loads of the queues; rho_i = good + bad. R is 
 
 **Eq. 3** has 1 - S_(i-1) + rho^_i in denominators. At alpha = beta = 0 nothing is moved, rho^_i = rho_i, and the
 serving time must be W_i, whose denominator is 1 - S_i = 1 - S_(i-1) - rho_i. So the sign is meant to be a minus; with
-the print a load makes serving faster. `serving_time` takes both.
+the print a load makes serving faster.
 
 **Eq. 4** maximises the sum of b_l rho^B_l with b_l = (p_l - p_(i-1)) / (P_i - p_(i-1)). A bad flow sends p_l -
 p_(i-1) bytes in queue i where its threshold is p_l, so b_l is the share of the bad load that *stays*; removed is 1 -
 b_l. As printed the sum is most at p_l = P_i for every type, which moves nothing, costs alpha = 0 and fits any delta:
-the default thresholds are the optimum whatever the flows are. `removed_bad` and `removed_bad_meant` are both here;
-the scheme `tpfs-paper` maximises the second.
+the default thresholds are the optimum whatever the flows are. The
+scheme `tpfs-paper` maximises `removed_bad_meant`.
 
 **Eq. 5-7.** W - W^ > 0 is, in units of R and with the minus of Eq. 3,
 
@@ -27,30 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import sqrt
-from typing import Final
-
-AS_PRINTED: Final = 1
-AS_MEANT: Final = -1
-"""Signs of rho^_i in Eq. 3 and 6."""
-
-
-def sample_points(smallest: float, largest: float, number: int) -> list[float]:
-    """Return x_1 .. x_M of the text before Eq. 1: x_min + i (x_max - x_min) / (M + 1), bytes."""
-    step = (largest - smallest) / (number + 1)
-    return [smallest + i * step for i in range(1, number + 1)]
-
-
-def distance(
-    left: Callable[[float], float], other: Callable[[float], float], points: Sequence[float]
-) -> float:
-    """Return Eq. 1: the distance of two distributions F(x), of F at the points."""
-    return sqrt(sum((left(x) - other(x)) ** 2 for x in points))
-
-
-def best_features(deviations: dict[tuple[str, ...], Sequence[float]]) -> tuple[str, ...]:
-    """Return Eq. 2: of combinations of features, that with the least sum of its types' standard deviations."""
-    return min(deviations, key=lambda features: sum(deviations[features]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,35 +48,6 @@ class Queue:
         return (1 - alpha) * self.good + (1 - beta) * self.bad
 
 
-def serving_time(
-    queue: Queue,
-    alpha: float,
-    beta: float,
-    *,
-    remaining: float = 1.0,
-    before: float = 0.0,
-    sign: int = AS_MEANT,
-) -> float:
-    """Return Eq. 3: W^_i. before: the sum of W_k of the queues above; *sign* of rho^_i: `AS_PRINTED` or
-    `AS_MEANT`.
-    """
-    own = before + remaining / (1 - queue.above + sign * queue.left(alpha, beta))
-    moved = remaining / (1 - queue.above - queue.load - queue.below)
-    return (1 - alpha) * own + alpha * (own + moved)
-
-
-def present_time(queue: Queue, remaining: float = 1.0, before: float = 0.0) -> float:
-    """Return W_i: the same where nothing is moved."""
-    return before + remaining / (1 - queue.above - queue.load)
-
-
-def removed_bad(thresholds: Sequence[float], bad: Sequence[float], low: float, high: float) -> float:
-    """Return Eq. 4's sum as printed: of types' thresholds p_l within low = p_(i-1) .. high = P_i, and bad
-    loads rho^B_l.
-    """
-    return sum((p - low) / (high - low) * load for p, load in zip(thresholds, bad, strict=True))
-
-
 def removed_bad_meant(thresholds: Sequence[float], bad: Sequence[float], low: float, high: float) -> float:
     """Return what Eq. 4 must mean: bad load that leaves the queue."""
     return sum((high - p) / (high - low) * load for p, load in zip(thresholds, bad, strict=True))
@@ -118,14 +65,9 @@ def removed_good(
     )
 
 
-def gains(queue: Queue, alpha: float, beta: float, sign: int = AS_MEANT) -> bool:
-    """Return Eq. 5: whether W_i - W^_i > 0."""
-    return present_time(queue) > serving_time(queue, alpha, beta, sign=sign)
-
-
-def most_alpha(queue: Queue, left: float, sign: int = AS_MEANT) -> float:
+def most_alpha(queue: Queue, left: float) -> float:
     """Return Eq. 6, first part: alpha is to be below it, where *left* = rho^_i stays."""
-    gained = 1 / (1 - queue.above - queue.load) - 1 / (1 - queue.above + sign * left)
+    gained = 1 / (1 - queue.above - queue.load) - 1 / (1 - queue.above - left)
     return gained * (1 - queue.above - queue.load - queue.below)
 
 

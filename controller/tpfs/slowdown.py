@@ -15,7 +15,7 @@ vol. 2, 1976, section 4.7), but for flows' parts that come to a lower queue toge
 queue; beyond it the flows of one queue share what it gets (w = 0: processor sharing). The mean *slowdown* is that of
 T / (x + packet): a flow's time over that which it would take alone.
 
-PIAS's own model (`controller.queues.pias.mean_stay`) charges one mean stay for each queue that a flow comes to. It does
+PIAS's own model charges one mean stay for each queue that a flow comes to. It does
 not see what one large flow does to the small ones behind it, and preferred thresholds that made short flows three
 times as slow in a simulation of queues, packet by packet. The mean slowdown orders thresholds as that simulation does
 (docs/tpfs.md).

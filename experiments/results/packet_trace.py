@@ -109,20 +109,6 @@ def write_trace(trace: PacketTrace, path: Path) -> None:
     path.write_bytes(trace_bytes(trace))
 
 
-def read_packet_trace(path: Path) -> PacketTrace:
-    """Return the trace of a file.
-
-    Raises:
-        PacketTraceError: it is none, with its path.
-    """
-    try:
-        return parse_trace(path.read_bytes())
-    except OSError as error:
-        raise PacketTraceError(f"{path}: {error.strerror}") from None
-    except PacketTraceError as error:
-        raise PacketTraceError(f"{path}: {error}") from None
-
-
 def parse_trace(content: bytes) -> PacketTrace:
     """Return the trace that a file's bytes hold.
 

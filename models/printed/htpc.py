@@ -3,7 +3,7 @@
 Weight and repairs of whole packets (Eq. 2-5) are what host agents run: `flow_weight` and `htpc_rule` in
 `host_agent.coding.redundancy`. Here r is the equations' own number, not rounded and possibly negative. k = w_c packets.
 
-Eq. 6-8, the code, are in `models.printed.systematic`.
+Eq. 6-8, the code, are what agents run (`native/coding`); tests compute them as printed.
 
 **Eq. 14 and 16** sum (i - 1) over the number i of blocked packets of k + r, whatever r is: that is Corrective's Eq.
 11, in which one repair makes up for one packet. With B ~ Binomial(n, p), n = k + r,

@@ -47,6 +47,14 @@ def pair() -> Iterator[AgentPair]:
         yield one
 
 
+def ended(pair: AgentPair, host: int, by: signal.Signals) -> int:
+    """End a host's agent by a signal; its exit code."""
+    agent = pair.agents[host]
+    assert agent is not None
+    agent.send_signal(by)
+    return agent.wait(60)
+
+
 def replies(pair: AgentPair, address: str) -> int:
     """Answers to pings that have come to host 0, by its kernel."""
     if ":" in address:
@@ -259,7 +267,7 @@ def test_bytes_are_equal_under_forced_loss_and_reordering(
 def test_agents_of_both_kinds_understand_each_other() -> None:
     """One hands over packets with unfinished checksums, the other has to finish them."""
     with AgentPair(PLAIN) as pair:
-        assert pair.stop_agent(0) == 0
+        assert ended(pair, 0, signal.SIGTERM) == 0
         pair.start_agent(0, ["--no-offloads"])
         pair.wait_ready()
         transfer(pair, OVERLAY[1], 5)
@@ -275,11 +283,11 @@ def test_connections_survive_restarts_and_changes_of_policy() -> None:
                     2, coding=CodingPolicy(max_overhead=8.0), release_s=0.02, short_limit_bytes=1 << 40
                 )
             )
-            pair.kill_agent(1)
+            ended(pair, 1, signal.SIGKILL)
             pair.start_agent(1)
             pair.set_policy(simple_policy(3, release_s=0.02))
             pair.server.stop()
-            assert pair.stop_agent(0) == 0
+            assert ended(pair, 0, signal.SIGTERM) == 0
             pair.start_agent(0)
             pair.start_server()
             pair.set_policy(simple_policy(4))
@@ -297,7 +305,7 @@ def test_an_agent_that_is_told_to_end_leaves_nothing_behind() -> None:
         assert agent.wait(60) == 0
         assert "capstan0" not in pair.run(0, ["ip", "-o", "link"])
         assert "Traceback" not in pair.log(0)
-        pair.kill_agent(1)
+        ended(pair, 1, signal.SIGKILL)
         assert "capstan0" not in pair.run(1, ["ip", "-o", "link"])
 
 

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from host_agent.coding.redundancy import decode_probability, htpc_rule, paper_rule
-from models.printed import caps, htpc, systematic
+from models.printed import caps, htpc
 from protocol.policy import Weight
 from tests.unit.coding_reference import generator as agents_coefficients
+from tests.unit.models import printed_systematic as systematic
 
 chances = st.floats(0.01, 0.6)
 sizes = st.integers(1, 40)

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from controller.capton.fabric import HostPlace, Rates, VirtualFabric
 from controller.capton.scheduler import Scheduler
 from controller.tpfs import printed as tpfs
-from models.printed import capton, tr
+from models.printed import tr
 from tests.unit import hyline_tables
+from tests.unit.models import printed_capton as capton
+from tests.unit.models import printed_tpfs
 from workloads.description import Sizes
 from workloads.sizes import distribution
 
@@ -28,30 +30,32 @@ shares = st.floats(0, 1)
 
 
 def test_eq_1_has_points_between_the_ends() -> None:
-    assert tpfs.sample_points(0, 100, 4) == [20, 40, 60, 80]
-    points = tpfs.sample_points(0, 100, 99)
+    assert printed_tpfs.sample_points(0, 100, 4) == [20, 40, 60, 80]
+    points = printed_tpfs.sample_points(0, 100, 99)
     one, other = (lambda x: x / 100), (lambda x: (x / 100) ** 2)
-    assert tpfs.distance(one, one, points) == 0
+    assert printed_tpfs.distance(one, one, points) == 0
     by_numpy = np.linalg.norm([one(x) - other(x) for x in points])
-    assert tpfs.distance(one, other, points) == pytest.approx(by_numpy)
+    assert printed_tpfs.distance(one, other, points) == pytest.approx(by_numpy)
 
 
 def test_eq_2_takes_the_least_sum_of_deviations() -> None:
-    assert tpfs.best_features({("port",): [1.0, 2.0], ("address",): [2.5], (): [3.5]}) == ("address",)
+    assert printed_tpfs.best_features({("port",): [1.0, 2.0], ("address",): [2.5], (): [3.5]}) == ("address",)
 
 
 @given(queues)
 def test_eq_3_with_nothing_moved_is_the_present_time_with_a_minus_only(queue: tpfs.Queue) -> None:
-    present = tpfs.present_time(queue)
-    assert tpfs.serving_time(queue, 0, 0, sign=tpfs.AS_MEANT) == pytest.approx(present)
-    assert tpfs.serving_time(queue, 0, 0, sign=tpfs.AS_PRINTED) < present, "the print serves faster with load"
+    present = printed_tpfs.present_time(queue)
+    assert printed_tpfs.serving_time(queue, 0, 0, sign=printed_tpfs.AS_MEANT) == pytest.approx(present)
+    assert printed_tpfs.serving_time(queue, 0, 0, sign=printed_tpfs.AS_PRINTED) < present, (
+        "the print serves faster with load"
+    )
 
 
 @given(queues, shares, shares)
 def test_eq_5_and_6_say_the_same(queue: tpfs.Queue, alpha: float, beta: float) -> None:
     limit = tpfs.most_alpha(queue, queue.left(alpha, beta))
     if abs(alpha - limit) > 1e-9:
-        assert tpfs.gains(queue, alpha, beta) == (alpha < limit)
+        assert printed_tpfs.gains(queue, alpha, beta) == (alpha < limit)
     assert limit <= tpfs.loosest_alpha(queue) + 1e-12
 
 
@@ -61,7 +65,7 @@ def test_eq_7_is_no_promise(queue: tpfs.Queue) -> None:
     alpha = tpfs.loosest_alpha(queue)
     assert tpfs.delta(queue) == pytest.approx(alpha * queue.good)
     if 0 < alpha < 1:
-        assert not tpfs.gains(queue, alpha, 0.5)
+        assert not printed_tpfs.gains(queue, alpha, 0.5)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), loads, loads), min_size=1, max_size=5))
@@ -70,17 +74,23 @@ def test_eq_4_as_printed_is_most_where_nothing_is_moved(types: list[tuple[float,
     thresholds = [low + at * (high - low) for at, _, _ in types]
     bad, good = [one for _, one, _ in types], [one for _, _, one in types]
     default = [high] * len(types)
-    assert tpfs.removed_bad(default, bad, low, high) >= tpfs.removed_bad(thresholds, bad, low, high)
+    assert printed_tpfs.removed_bad(default, bad, low, high) >= printed_tpfs.removed_bad(
+        thresholds, bad, low, high
+    )
     cdfs = [lambda x: x / 10_000] * len(types)
     assert tpfs.removed_good(default, good, cdfs, high) == 0
     assert tpfs.removed_bad_meant(default, bad, low, high) == 0
-    both = tpfs.removed_bad(thresholds, bad, low, high) + tpfs.removed_bad_meant(thresholds, bad, low, high)
+    both = printed_tpfs.removed_bad(thresholds, bad, low, high) + tpfs.removed_bad_meant(
+        thresholds, bad, low, high
+    )
     assert both == pytest.approx(sum(bad))
 
 
 def test_a_bad_flow_sends_what_eq_4_calls_removed() -> None:
     """Of 40 kB between thresholds of 10 and 50 kB, one of 20 kB leaves a quarter in the queue."""
-    assert tpfs.removed_bad([20e3], [1.0], 10e3, 50e3) == pytest.approx((min(1e6, 20e3) - 10e3) / 40e3)
+    assert printed_tpfs.removed_bad([20e3], [1.0], 10e3, 50e3) == pytest.approx(
+        (min(1e6, 20e3) - 10e3) / 40e3
+    )
 
 
 # TR

@@ -24,7 +24,6 @@ from experiments.results.packet_trace import (
     PacketTrace,
     PacketTraceError,
     parse_trace,
-    read_packet_trace,
     trace_bytes,
 )
 from experiments.spec.spec import SchemeChoice
@@ -123,7 +122,7 @@ def test_a_recording_is_read_as_it_was_written(caps: tuple[PacketTrace, Run], tm
     content = trace_bytes(trace)
     assert content == trace_bytes(trace)
     (tmp_path / "caps.trace").write_bytes(content)
-    assert asdict(read_packet_trace(tmp_path / "caps.trace")) == {
+    assert asdict(parse_trace((tmp_path / "caps.trace").read_bytes())) == {
         **asdict(trace),
         **{
             name: dict(getattr(trace, name))
@@ -187,7 +186,7 @@ def test_the_command_records_one_run(tmp_path: Path) -> None:
     options = ["--results", str(tmp_path), "--trace", str(file), "--trace-from", "200", "--trace-for", "150"]
     done = CliRunner().invoke(capstan, ["simulate", "small", "--scheme", "ecmp", *options])
     assert done.exit_code == 0, done.output
-    trace = read_packet_trace(file)
+    trace = parse_trace(file.read_bytes())
     assert (trace.scheme, trace.begin_ps, trace.length_ps) == ("ecmp", 200 * 10**9, 150 * 10**9)
     refused = CliRunner().invoke(capstan, ["simulate", "small", *options])
     assert refused.exit_code == 2

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.queues.pias import PUBLISHED, CumulativeTable, ThresholdsError, mean_stay, pias_thresholds
+from controller.queues.pias import PUBLISHED
+from tests.unit.controller.queues.pias_model import (
+    CumulativeTable,
+    ThresholdsError,
+    mean_stay,
+    pias_thresholds,
+)
 from workloads.sizes import TABLES, table_names
 
 

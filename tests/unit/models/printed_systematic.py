@@ -11,14 +11,12 @@ from functools import reduce
 from operator import xor
 from typing import Final
 
-from capstan_client.errors import CapstanError
-
 Matrix = tuple[tuple[int, ...], ...]
 """Rows of elements 0..255."""
 POLYNOMIAL: Final = 0x11D
 
 
-class SingularError(CapstanError, ValueError):
+class SingularError(ValueError):
     """The columns of the received packets are not independent: they do not determine the sources."""
 
 

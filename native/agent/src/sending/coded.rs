@@ -10,8 +10,7 @@ use crate::flow_table::FlowId;
 use crate::packet::{Packet, Packets, Sizes};
 use crate::peers::{MarginId, Peer, Peers};
 use crate::sending::wrapping::{Leaving, Subject};
-use crate::sending::{Coded, Piece, Sender, Timed};
-use crate::serial::serial_difference;
+use crate::sending::{Coded, Piece, Sender};
 use crate::Seconds;
 
 /// Code, k, r, index, seed, and four bytes that are kept: what a repair's body begins with.
@@ -233,17 +232,7 @@ impl<P: Packets> Sender<P> {
             return;
         };
         let flow = &mut self.flows[id];
-        let behind = |segments: u64| start.wrapping_add(payload.min(segments * u64::from(size)) as u32);
-        let end = behind(1);
-        match flow.timed {
-            None => flow.timed = Some(Timed { end, left: now }),
-            Some(timed) if serial_difference(end, timed.end) <= 0 => {
-                // sent again: its ACK would not say which one it is for
-                let further = payload > u64::from(size);
-                flow.timed = further.then(|| Timed { end: behind(2), left: now });
-            }
-            Some(_) => {}
-        }
+        flow.round_trips.sent(start, start.wrapping_add(payload as u32), now);
         let rules = self.classes[class.index()].as_ref();
         if rules.is_some_and(|rules| rules.policy().unit == UnitRule::Window) {
             flow.window.get_or_insert_default().sent(start, payload as u32, size);

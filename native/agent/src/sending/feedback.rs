@@ -13,7 +13,6 @@ use crate::peers::{MarginId, Peer};
 use crate::route::LeafId;
 use crate::sending::wrapping::Leaving;
 use crate::sending::Sender;
-use crate::serial::serial_difference;
 use crate::underlay::stamp_of;
 use crate::Seconds;
 
@@ -77,8 +76,8 @@ impl<P: Packets> Sender<P> {
         }
     }
 
-    /// Notes that a TCP packet of a peer acknowledges what is before `number` of our flow `key`: it may time a segment
-    /// (Karn: not a repeated one).
+    /// Notes that a TCP packet of a peer acknowledges what is before `number` of our flow `key`: its RTT says how long
+    /// coded packets are on their way.
     pub fn acknowledged(&mut self, leaf: LeafId, key: &FlowKey, number: u32, now: Seconds) {
         let Some(known) = self.estimators.get_mut(&leaf) else { return };
         let Some(id) = self.flows.see(key) else { return };
@@ -86,9 +85,8 @@ impl<P: Packets> Sender<P> {
         if let Some(window) = &mut flow.window {
             window.acknowledged(number);
         }
-        if let Some(timed) = flow.timed.filter(|timed| serial_difference(number, timed.end) >= 0) {
-            known.ack_rtt(now - timed.left, now);
-            flow.timed = None;
+        if let Some(rtt_s) = flow.round_trips.acknowledged(number, now) {
+            known.ack_rtt(rtt_s, now);
         }
     }
 

@@ -10,6 +10,7 @@ use crate::flow_table::Flow;
 use crate::peers::PeerId;
 use crate::priority::FlowPriority;
 use crate::route::FlowRef;
+use crate::sending::round_trips::RoundTrips;
 use crate::underlay::{BASE_PORT, FLOW_KEYS};
 use crate::Seconds;
 
@@ -19,15 +20,6 @@ pub struct Announced(
     /// Bytes; infinite where it has no end.
     pub f64,
 );
-
-/// TCP: a segment whose acknowledgement is waited for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Timed {
-    /// Sequence number behind it.
-    pub end: u32,
-    /// When it left.
-    pub left: Seconds,
-}
 
 /// The coding of a flow's packets, while its class is coded.
 #[derive(Debug)]
@@ -75,8 +67,8 @@ pub struct SendFlow<P> {
     pub coded: Option<Coded<P>>,
     /// Where units are windows.
     pub window: Option<WindowEstimate>,
-    /// The segment that is being timed.
-    pub timed: Option<Timed>,
+    /// TCP: what times its coded packets' acknowledgements.
+    pub round_trips: RoundTrips,
     /// Whether the controller has been or will be informed that it has ended.
     pub reported: bool,
     /// Packets since the last report.
@@ -106,7 +98,7 @@ impl<P> SendFlow<P> {
             priority: FlowPriority::default(),
             coded: None,
             window: None,
-            timed: None,
+            round_trips: RoundTrips::default(),
             reported: false,
             packets: 0,
             bytes: 0,

@@ -6,12 +6,13 @@ mod ended;
 mod feedback;
 mod flow;
 mod policy;
+mod round_trips;
 mod wrapping;
 
 pub use announcements::{Announcements, MAX_ANNOUNCED};
 pub use coded::REPAIR_HEAD_BYTES;
 pub use ended::{EndedFlow, EndedFlows, MOST_ENDED};
-pub use flow::{Announced, Coded, SendFlow, Timed};
+pub use flow::{Announced, Coded, SendFlow};
 pub use policy::{EstimatorChoice, SendPolicy, Serving};
 pub use wrapping::{Subject, Wrapping};
 

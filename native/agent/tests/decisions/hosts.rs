@@ -9,7 +9,7 @@ use agent::{Generator, LeafId};
 use coding::Code;
 
 use crate::support::coded_flow;
-use crate::support::hosts::{delivered, hand_over, host, packet, policy, set_peers};
+use crate::support::hosts::{delivered, hand_over, host, packet, policy, segment_of_tcp, set_peers};
 
 #[test]
 fn a_clock_that_drifts_blocks_no_path() {
@@ -92,4 +92,25 @@ fn what_is_overdue_blocks_the_path_that_its_label_names() {
         }
     }
     assert!((pb - 0.25).abs() < 0.01, "one path of four is blocked, though nothing uses it any more: {pb}");
+}
+
+#[test]
+fn the_share_of_late_acknowledgements_is_of_every_acknowledgement() {
+    let mut rules = policy();
+    rules.send.estimator = Some(EstimatorChoice { kind: EstimatorKind::RttAverage, sampling_s: Some(10.0) });
+    rules.send.coding[1] = Some(coded_flow::policy(Code::Xor));
+    let (mut here, mut there) = (host(1, &[11], rules), host(11, &[1], policy()));
+    let (segments, bytes) = (20u32, 1000u32);
+    for segment in 0..segments {
+        here.packet_from_host(&segment_of_tcp(1, 11, segment * bytes, 0, bytes), 0.001 * f64::from(segment));
+    }
+    here.datagrams_to_send();
+    // 17 round trips of 10 ms and three of 100: those are above twice the average of 23.5
+    for segment in 0..segments {
+        let now = 0.001 * f64::from(segment) + if segment < 17 { 0.01 } else { 0.1 };
+        there.packet_from_host(&segment_of_tcp(11, 1, 0, (segment + 1) * bytes, 0), now);
+        there.datagrams_to_send().iter().for_each(|sent| hand_over(sent, 11, 0, &mut here, now));
+    }
+    let pb = here.sender.blocking_probability(LeafId(1), 11.0).expect("an estimate");
+    assert_eq!(pb, 3.0 / 20.0);
 }

@@ -63,6 +63,18 @@ pub fn packet(from: u8, to: u8, number: u32) -> Vec<u8> {
     packet
 }
 
+/// Returns a segment of the one TCP connection between two hosts: `bytes` of payload from `sequence` on, which acknowledges
+/// what is before `acknowledged`.
+pub fn segment_of_tcp(from: u8, to: u8, sequence: u32, acknowledged: u32, bytes: u32) -> Vec<u8> {
+    let length = (40 + bytes as u16).to_be_bytes();
+    let mut packet = vec![0x45, 0, length[0], length[1], 0, 0, 0x40, 0, 64, 6, 0, 0];
+    packet.extend([10, 128, from, 1, 10, 128, to, 1, 4, 0, 4, 0]);
+    packet.extend([sequence.to_be_bytes(), acknowledged.to_be_bytes()].concat());
+    packet.extend([0x50, 0x10, 0xff, 0xff, 0, 0, 0, 0]);
+    packet.resize(40 + bytes as usize, 0);
+    packet
+}
+
 /// Returns the numbers of the packets that an agent has for its host.
 pub fn delivered(core: &mut Core) -> Vec<u32> {
     let number = |packet: &Bytes| u32::from_be_bytes(packet[28..32].try_into().expect("four bytes"));

@@ -153,6 +153,7 @@ def sweep_tables_of(document: Document) -> list[Table]:
         ("Mean completion time of large flows, ms [95 % CI]", lambda scheme: _time(scheme, "large", "afct")),
         ("Goodput of long flows, sum in Mbit/s [95 % CI]", _goodput),
         ("Packets out of order before release, % of packets", _reordered),
+        ("Leaves ON, % of the time", _on_share),
     ]
     for title, cell in measures:
         cells = _cells(document, cell)
@@ -237,6 +238,11 @@ def _goodput(scheme: Document) -> str | None:
 def _reordered(scheme: Document) -> str | None:
     packets = scheme["packets"]
     return f"{scheme['reordered_in_fabric'] / packets * 100:.2f}" if packets else None
+
+
+def _on_share(scheme: Document) -> str | None:
+    share = scheme.get("on_share")
+    return None if share is None else f"{share * 100:.0f}"
 
 
 def sweep_notes(document: Document) -> list[str]:

@@ -282,6 +282,16 @@ def test_tables_have_a_column_for_each_point_units_and_reasons() -> None:
     assert "p99 of the completion time" not in text
 
 
+def test_tables_say_for_how_much_of_the_time_leaves_were_on() -> None:
+    document = whole()
+    assert "Leaves ON" not in text_of(sweep_tables(document)), "no leaf ever was"
+    for share, point in enumerate(document["points"], 41):
+        point["schemes"]["caps"]["on_share"] = share / 100
+    table = text_of(sweep_tables(document)).partition("Leaves ON, % of the time")[2]
+    (row,) = [line for line in table.splitlines() if line.split()[:1] == ["caps"]][:1]
+    assert row.split() == ["caps", "41", "42", "43", "44", "45", "46"]
+
+
 def test_a_limited_point_is_marked_and_shows_no_claim() -> None:
     document = whole(limited=True)
     assert document["cpu_limited"] is True

@@ -282,6 +282,8 @@ def _notices(case: Case) -> list[str]:
         found.append(
             f"Ports of a switch share {shared.bytes} B: a queue holds up to {shared.alpha:g} times what is free."
         )
+    if case.spec.simulation.long_paths_apart and case.spec.workload.long_flows is not None:
+        found.append("Each long flow without end takes another path than the others where leaves hash flows.")
     delay_ps = max(scheme.control_delay_ps for _, scheme in case.schemes)
     if delay_ps:
         loss = case.spec.simulation.control_loss or 0.0

@@ -19,6 +19,7 @@ from simulation.drops import drops_by_hop
 from simulation.fabrics import PS_PER_S, SettingsError
 from simulation.own_paths import MakePathPolicy, asks_for_own_paths, own_path_policies
 from simulation.packet_trace import Recorded, Recorder
+from simulation.paths_apart import FIELD, with_paths_apart
 from simulation.scheme_hosts import ByLink, hosts_under
 from simulation.spec_fabric import Room, SimulatedFabric
 from simulation.spec_scheme import SimulatedScheme
@@ -65,6 +66,7 @@ def simulate_run(
     """
     spec = setting.spec
     deadline_s = plan.window_s[1] + spec.timeout_s
+    plan = _apart(setting, scheme, repeat, plan)
     background = [row for row, flow in enumerate(plan.flows) if flow.size_bytes is None]
     noted: list[list[int]] = []
     types: list[dict[str, Any]] = []
@@ -249,6 +251,27 @@ def new_simulation(
     )
 
 
+def _apart(setting: Setting, scheme: SimulatedScheme, repeat: int, plan: Plan) -> Plan:
+    """Return the plan, with its long flows on paths of their own if the spec asks for that.
+
+    Raises:
+        SettingsError: they cannot be.
+    """
+    spec = setting.spec
+    if not spec.simulation.long_paths_apart:
+        return plan
+    if spec.fabric.topology != "leaf-spine":
+        raise SettingsError(
+            f"paths of a {spec.fabric.topology} share links", where=FIELD, remedy="leave it out"
+        )
+
+    def hashed(candidates: Plan) -> list[int | None]:
+        made = new_simulation(setting, scheme, repeat, candidates)
+        return [made.hashed_path(row) for row in range(len(candidates.flows))]
+
+    return with_paths_apart(plan, spec.fabric.spines, hashed)
+
+
 def try_out(setting: Setting, choice: SchemeChoice, scheme: SimulatedScheme) -> None:
     """Make a run of a single flow under a scheme, without running it, so that what no run can have is found at once.
 
@@ -256,6 +279,8 @@ def try_out(setting: Setting, choice: SchemeChoice, scheme: SimulatedScheme) -> 
         SettingsError: what that is.
     """
     spec, places = setting.spec, setting.spec.fabric.hosts()
+    if spec.simulation.long_paths_apart:
+        _apart(setting, scheme, 0, spec.plan(0))
     if scheme.scheme.replication is not None and 2 * spec.expected_flows() > SOURCE_PORTS:
         _copies(spec.plan(0), scheme)
     first, last = places[0].name, places[-1].name

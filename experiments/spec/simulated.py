@@ -71,8 +71,8 @@ class Simulation:
     """profile, congestion_control: None: those of the spec's `transport`. buffer_bytes: of every port, in place of its
     room in packets. shared_buffer: None: each port has its own buffer. mark_from_packets: None: 65 where hosts' TCP
     reads marks, else no marks. drop_unmarkable: None: what cannot be marked passes. control_round_trip_us,
-    control_loss: of the control channel, None: 100 and 0. agree_within: how far `capstan agree` lets a simulated figure
-    be from the lab's, as a share of it.
+    control_loss: of the control channel, None: 100 and 0. long_paths_apart: None: long flows' paths follow from their
+    planned ports. agree_within: how far `capstan agree` lets a simulated figure be from the lab's, as a share of it.
     """
 
     profile: Annotated[
@@ -115,6 +115,13 @@ class Simulation:
     control_loss: Annotated[
         Annotated[float, Meta(ge=0, le=0.9)] | None,
         Meta(description="share of the messages to and from the controller that is lost, where flows ask"),
+    ] = None
+    long_paths_apart: Annotated[
+        bool | None,
+        Meta(
+            description="whether long flows without end have source ports by which each takes another path where "
+            "leaves hash flows; default: false"
+        ),
     ] = None
     agree_within: Annotated[
         float,

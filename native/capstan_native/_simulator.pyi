@@ -90,6 +90,8 @@ class Simulation:
     def is_over(self) -> bool: ...
     def acknowledged(self, rows: Sequence[int]) -> list[int]:
         """Return the bytes of flows, by their rows, that their senders know to have arrived."""
+    def hashed_path(self, row: int) -> int | None:
+        """Return the path that a flow's data takes where leaves hash its class; None: there is no choice."""
     def counted(self, row: int) -> SimulatedRecord:
         """Return what agents counted of a flow; complete when the run is over. Raises ValueError: there is none."""
     def set_types(self, features: Sequence[str], values: Sequence[tuple[bytes, Sequence[int]]]) -> None:

@@ -145,6 +145,10 @@ impl Run {
         Ok(rows.into_iter().map(|row| simulation.acknowledged(row)).collect())
     }
 
+    fn hashed_path(&self, row: usize) -> Option<u16> {
+        self.held().hashed_path(row)
+    }
+
     fn set_types(&self, features: Vec<String>, values: Values) -> PyResult<()> {
         self.held().set_types(&types_of(&features, values)?);
         Ok(())

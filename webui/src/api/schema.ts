@@ -632,8 +632,8 @@ export interface components {
          * @description profile, congestion_control: None: those of the spec's `transport`. buffer_bytes: of every port, in place of its
          *         room in packets. shared_buffer: None: each port has its own buffer. mark_from_packets: None: 65 where hosts' TCP
          *         reads marks, else no marks. drop_unmarkable: None: what cannot be marked passes. control_round_trip_us,
-         *         control_loss: of the control channel, None: 100 and 0. agree_within: how far `capstan agree` lets a simulated figure
-         *         be from the lab's, as a share of it.
+         *         control_loss: of the control channel, None: 100 and 0. long_paths_apart: None: long flows' paths follow from their
+         *         planned ports. agree_within: how far `capstan agree` lets a simulated figure be from the lab's, as a share of it.
          */
         SpecSimulation: {
             /**
@@ -678,6 +678,11 @@ export interface components {
              * @default null
              */
             control_loss: number | null;
+            /**
+             * @description whether long flows without end have source ports by which each takes another path where leaves hash flows; default: false
+             * @default null
+             */
+            long_paths_apart: boolean | null;
             /**
              * @description how far ./capstan agree lets a simulated figure be from the lab's, as a share
              * @default 0.15

@@ -82,12 +82,12 @@ pub struct SendFlow<P> {
 impl<P> SendFlow<P> {
     /// Returns a flow that has sent nothing yet.
     pub fn new(key: FlowKey, id: u32, now: Seconds) -> SendFlow<P> {
-        let hash = mixed(crc32c(0, key.bytes()));
+        let hash = flow_hash(&key);
         SendFlow {
             key,
             id,
             hash,
-            port: BASE_PORT + (hash % u32::from(FLOW_KEYS)) as u16,
+            port: flow_port(hash),
             first: now,
             last: 0.0,
             payload: 0,
@@ -140,6 +140,19 @@ impl<P> Flow for SendFlow<P> {
     fn forget(&mut self) {
         (self.packets, self.bytes, self.repairs) = (0, 0, 0);
     }
+}
+
+/// Returns the UDP destination port of a flow's datagrams: what switches' hash of the flow sees of it.
+pub fn hashed_port(key: &FlowKey) -> u16 {
+    flow_port(flow_hash(key))
+}
+
+fn flow_hash(key: &FlowKey) -> u32 {
+    mixed(crc32c(0, key.bytes()))
+}
+
+fn flow_port(hash: u32) -> u16 {
+    BASE_PORT + (hash % u32::from(FLOW_KEYS)) as u16
 }
 
 /// Mixes a hash by MurmurHash3's finish: CRC is linear, so flows whose ports differ in one bit would differ in the same

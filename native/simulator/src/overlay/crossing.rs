@@ -62,6 +62,13 @@ impl Simulation {
         self.overlay.as_ref().is_some_and(|overlay| overlay.settings.lines[row as usize].endless)
     }
 
+    /// Return the path that a flow's data takes where leaves hash its class by flow, by row; None: it has no choice, or
+    /// goes through no agents.
+    pub fn hashed_path(&self, row: usize) -> Option<u16> {
+        let (overlay, demand) = (self.overlay.as_ref()?, self.demands.get(row)?);
+        overlay.hashed_path(row as u32, (demand.source, demand.destination), &self.topology)
+    }
+
     /// Note that a host will send a flow, which its sender announces.
     pub(crate) fn announce(&mut self, row: u32, demand: &Demand) {
         let Some(overlay) = &mut self.overlay else { return };

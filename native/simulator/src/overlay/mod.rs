@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use agent::paths::{LivePaths, PathSettings};
 use agent::receiving::ReceivePolicy;
-use agent::sending::{SendPolicy, Serving};
+use agent::sending::{hashed_port, SendPolicy, Serving};
 use agent::{Generator, Seconds};
 use datapath::inner::{FlowKey, Key, TCP};
 
@@ -237,6 +237,13 @@ impl Overlay {
         }
         let on = self.controller.is_on(topology.leaf_of(datagram.from) as u16);
         self.switching.path(datagram, on, paths, topology)
+    }
+
+    /// Return the path that a flow's data takes where leaves hash its class by flow; None if there is no choice.
+    fn hashed_path(&self, row: u32, (from, to): (u32, u32), topology: &Topology) -> Option<u16> {
+        let paths = topology.paths(from, to);
+        let port = hashed_port(&FlowKey::V4(self.key(row, from, to)));
+        (!paths.is_empty()).then(|| self.switching.hashed((from, to), 0, port, paths))
     }
 
     /// Take what agents counted of the flows that have lingered, or of all.

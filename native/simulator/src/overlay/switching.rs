@@ -46,9 +46,15 @@ impl Switching {
                 return path;
             }
         }
+        let entropy = if group == Group::Hash { 0 } else { source_port };
+        self.hashed((from, to), entropy, destination_port, paths)
+    }
+
+    /// Return the path that a hash of two hosts, entropy and destination port gives; entropy: 0 for one path a flow.
+    pub fn hashed(&self, (from, to): (u32, u32), entropy: u16, destination_port: u16, paths: &[u16]) -> u16 {
         let ends = u64::from(from) << 32 | u64::from(to);
-        let entropy = if group == Group::Hash { 0 } else { u64::from(source_port) };
-        let hash = mix(mix(self.hashes ^ ends) ^ (entropy << 16 | u64::from(destination_port)));
+        let ports = u64::from(entropy) << 16 | u64::from(destination_port);
+        let hash = mix(mix(self.hashes ^ ends) ^ ports);
         paths[(((hash >> 32) * paths.len() as u64) >> 32) as usize]
     }
 }

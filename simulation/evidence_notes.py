@@ -60,14 +60,19 @@ class Notes:
     elsewhere: tuple[Elsewhere, ...] = ()
     reasons: tuple[Reason, ...] = ()
 
-    def why(self, preset: str, claim: Claim) -> str:
-        """Return the reason that names a claim most narrowly (of equals the first), or nothing."""
-        best, why = -1, ""
+    def reason(self, preset: str, claim: Claim) -> Reason | None:
+        """Return the reason that names a claim most narrowly (of equals the first); None: none does."""
+        best, chosen = -1, None
         for reason in self.reasons:
             narrowness = reason.narrowness(preset, claim)
             if narrowness is not None and narrowness > best:
-                best, why = narrowness, reason.why
-        return why
+                best, chosen = narrowness, reason
+        return chosen
+
+    def why(self, preset: str, claim: Claim) -> str:
+        """Return why ours are what they are, or nothing."""
+        reason = self.reason(preset, claim)
+        return "" if reason is None else reason.why
 
 
 def read_notes(path: Path = NOTES) -> Notes:

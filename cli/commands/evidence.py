@@ -32,7 +32,8 @@ from simulation.evidence_document import (
     markdown,
     read_document,
 )
-from simulation.evidence_notes import read_notes
+from simulation.evidence_notes import NOTES, read_notes
+from simulation.evidence_quotes import stale_quotes
 from simulation.evidence_rows import ROWS, row_of, rows_text
 
 DOCUMENT: Final = Path("docs/evidence.md")
@@ -128,8 +129,12 @@ def evidence_command(
     text = markdown(entries, notes, quick=quick, earlier=document.earlier - simulated, missing=missing)
     output.write_text(text, encoding="utf-8")
     rows_file = ROWS if output == DOCUMENT else output.with_suffix(".json")
-    rows_file.write_text(rows_text(row_of(cells_of(entry, notes)) for entry in entries), encoding="utf-8")
+    evidence_rows = [row_of(cells_of(entry, notes)) for entry in entries]
+    rows_file.write_text(rows_text(evidence_rows), encoding="utf-8")
     results.print(f"{len(entries)} claims in {output}", markup=False, soft_wrap=True)
+    by_preset = {name: load_spec(name).spec.claims for name in {entry.row.preset for entry in entries}}
+    for stale in stale_quotes(notes, by_preset, evidence_rows):
+        results.print(f"To mend in {NOTES.name}: {stale}", markup=False, soft_wrap=True)
 
 
 def _simulated(

@@ -90,7 +90,7 @@ export const STEPS: readonly Step[] = [
     plays: "caps",
     from: 500,
     to: 760,
-    at: 688,
+    at: 658,
     flow: 5,
     counted: (recordings) =>
       compared(recordings, ["rps", "caps"], (trace) => [
@@ -109,7 +109,7 @@ export const STEPS: readonly Step[] = [
     plays: "caps",
     from: 450,
     to: 850,
-    at: 700,
+    at: 650,
     flow: null,
     counted: ({ caps }) => {
       const [on, off] = [inMode(caps, LEAF, true), inMode(caps, LEAF, false)];

@@ -21,7 +21,7 @@ from sqlalchemy import Engine
 from controller.agents.datagram_keys import PairKeys
 from controller.agents.listeners import TcpListener
 from controller.agents.settings import ChannelSettings
-from controller.agents.token import host_tokens, read_or_make_token
+from controller.agents.token import WORKER_SECRET_FILE, host_tokens, read_or_make_token
 from controller.api.body_limits import long_bodies
 from controller.api.exporting import MOST_WAITING
 from controller.api.front.in_process import HttpThread
@@ -182,7 +182,7 @@ class _Process:
             None
             if make is None
             else make(
-                self._database, store, self.running.events.add, read_or_make_token(data / "worker-secret")
+                self._database, store, self.running.events.add, read_or_make_token(data / WORKER_SECRET_FILE)
             )
         )
         self._retention: Final = None if days is None else Retention(self._database, days)

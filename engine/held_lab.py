@@ -11,6 +11,7 @@ from contextlib import ExitStack, suppress
 from typing import Any, Final, Self
 
 from capstan_client.errors import ControllerError
+from controller.agents.token import WORKER_SECRET_FILE
 from engine.lab_runs import LabRuns, Watcher, run_claimed
 from engine.submission import fabric_key
 from engine.submitted_record import SubmittedRecord
@@ -88,8 +89,17 @@ class HeldQueue:
     ) -> None:
         own = deployment.client
         self._client = WorkerClient(own.url, own.token, patience_s=PATIENCE_S)
+        secret = (
+            (deployment.lab.run_dir / "controller" / WORKER_SECRET_FILE).read_text(encoding="utf-8").strip()
+        )
         self._worker = Worker(
-            self._client, NAME, takes="all", cores=cores, labs=HeldLab(deployment), on_attempt=on_attempt
+            self._client,
+            NAME,
+            takes="all",
+            cores=cores,
+            labs=HeldLab(deployment),
+            on_attempt=on_attempt,
+            secret=secret,
         )
 
     def __enter__(self) -> Self:

@@ -19,6 +19,10 @@ class TokenError(CapstanError, ValueError):
     """A token file that cannot be used; the text says what to do."""
 
 
+WORKER_SECRET_FILE: Final = "worker-secret"
+"""In the controller's data directory: what makes a worker's report of its lab's address believed."""
+
+
 def read_or_make_token(path: Path) -> str:
     """Return the token in *path*; a new random one, mode 0600, if there is no such file. Its directory must exist.
 

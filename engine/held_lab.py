@@ -89,9 +89,9 @@ class HeldQueue:
     ) -> None:
         own = deployment.client
         self._client = WorkerClient(own.url, own.token, patience_s=PATIENCE_S)
-        secret = (
-            (deployment.lab.run_dir / "controller" / WORKER_SECRET_FILE).read_text(encoding="utf-8").strip()
-        )
+        secret = ""
+        with suppress(FileNotFoundError):  # a controller without experiments makes none
+            secret = (deployment.controller_data / WORKER_SECRET_FILE).read_text(encoding="utf-8").strip()
         self._worker = Worker(
             self._client,
             NAME,

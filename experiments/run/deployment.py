@@ -300,7 +300,7 @@ class Deployment:
         self.logs.mkdir(parents=True, exist_ok=True)
         if self._served is not None:
             return
-        data = self.lab.run_dir / "controller"
+        data = self.controller_data
         argv = controller_command(
             data,
             self.lab.controller_endpoint,
@@ -327,6 +327,11 @@ class Deployment:
         (part,) = (part for part in self._parts if isinstance(part, ControllerPart))
         part.await_answer()
         self._client, self._api = ControllerClient(part.url), (part.url, None)
+
+    @property
+    def controller_data(self) -> Path:
+        """Return the controller's data directory, of our own or of the one that serves us."""
+        return self._served.directory if self._served is not None else self.lab.run_dir / "controller"
 
     @property
     def _socket(self) -> Path:

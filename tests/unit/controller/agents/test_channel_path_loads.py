@@ -56,11 +56,11 @@ def test_each_host_knows_what_the_others_at_its_leaf_have_together(
     for host, load in puts:
         shared.put(host, load)
         newest[host] = load
-        news = shared.changes(leaves)
-        told |= news
+        changed = shared.changes(leaves)
+        told |= changed
         for one, leaf in leaves.items():
             if one not in newest or not leaf:
-                assert one not in news
+                assert one not in changed
                 continue
             others = [other for other in leaves if other != one and leaves[other] == leaf and other in newest]
             assert told[one] == together([newest[other] for other in others])
@@ -143,12 +143,12 @@ def test_agents_that_invent_paths_neither_fill_a_message_nor_push_out_others() -
     shared.put("h3", PathLoad({"7": 1}, {}))
     shared.put("h4", NOTHING)
     leaves = dict.fromkeys([f"x{host}" for host in range(10)] + ["h1", "h2"], "a") | {"h3": "c", "h4": "c"}
-    news = shared.changes(leaves)
-    assert sum(len(known) for load in news.values() for known in load.delays_s.values()) <= 1 << 20
-    assert max(len(encode(load)) for load in news.values()) < FRAME_BYTES / 3
-    assert news["h2"].delays_s["b"] == {"6": 0.25}, "an agent that invents paths has a share, no more"
-    assert news["h2"].short_flows == {"5": 1}
-    assert news["h4"] == PathLoad({"7": 1}, {})
+    changed = shared.changes(leaves)
+    assert sum(len(known) for load in changed.values() for known in load.delays_s.values()) <= 1 << 20
+    assert max(len(encode(load)) for load in changed.values()) < FRAME_BYTES / 3
+    assert changed["h2"].delays_s["b"] == {"6": 0.25}, "an agent that invents paths has a share, no more"
+    assert changed["h2"].short_flows == {"5": 1}
+    assert changed["h4"] == PathLoad({"7": 1}, {})
 
 
 def test_a_leaf_whose_reports_cannot_be_put_together_keeps_no_other_from_its_own(

@@ -23,9 +23,9 @@ def summary(mean: float, **more: Any) -> dict[str, Any]:
     return {"schemes": {"caps": {"cpu_limited": False, "short": block, "long": {"goodput_mbps": 2.0}} | more}}
 
 
-def finished(world: World, told: dict[str, Any] | None) -> int:
+def finished(world: World, summary: dict[str, Any] | None) -> int:
     number: int = world.ask("POST", "/experiments/recorded", 201, json=EXPERIMENT)["id"]
-    world.ask("PATCH", f"/experiments/{number}", json={"state": "finished", "summary": told})
+    world.ask("PATCH", f"/experiments/{number}", json={"state": "finished", "summary": summary})
     return number
 
 

@@ -11,15 +11,21 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from capstan_client.controller import ControllerClient, Health
-from capstan_client.errors import CapstanError, ControllerError
 from experiments.run.command_lines import AgentOptions, agent_command, controller_command
-from experiments.run.parts import AgentPart, ControllerPart, DaemonPart, PartError, ProcessPart
+from experiments.run.parts import (
+    AgentPart,
+    ControllerPart,
+    DaemonPart,
+    DeploymentError,
+    PartError,
+    ProcessPart,
+)
 from experiments.run.probes import PROBE_S, lost_probes
+from experiments.run.readiness import LOOK_EVERY_S, Readiness
 from experiments.run.restart_log import RestartLog
 from experiments.run.served import ServedController
 from experiments.run.supervision import Restart
 from experiments.run.supervisor import Supervisor
-from experiments.run.traffic import log_tail
 from experiments.spec.spec import SchemeChoice, Spec, fabric_words, is_scheme_file
 from plain.overrides import merge
 from plain.reading import PlainError
@@ -27,20 +33,13 @@ from plain.text_file import read_text
 from plain.yaml_source import read
 from topologies.lab import Lab
 
-READY_S: Final = 60.0
 STOP_S: Final = 30.0
-FOUND_AGAIN_S: Final = 5.0
-LOOK_EVERY_S: Final = 0.05
 SERVED_EVERY_S: Final = 2.0
 """A controller that is not our process is asked whether it is there."""
 ROOT: Final = Path(__file__).parents[2]
 
 OnStage = Callable[[str], None]
 OnRestart = Callable[[Restart], None]
-
-
-class DeploymentError(CapstanError, RuntimeError):
-    """A part did not start, or ended again and again; the text names it, with the end of its log."""
 
 
 class Deployment:
@@ -89,6 +88,7 @@ class Deployment:
         self._controller_options = list(controller_options)
         self._on_restart = on_restart
         self._parts: list[ProcessPart] = []
+        self._readiness = Readiness(spec.fabric, self._parts, client=lambda: self.client, check=self.check)
         self._supervisor: Supervisor | None = None
         self._restart_log = RestartLog(self._own_client)
         self._client: ControllerClient | None = None
@@ -129,7 +129,7 @@ class Deployment:
             self._start_agents()
             self._on_stage("discovering switches, links and hosts")
             self.set_scheme(self.spec.schemes[0])
-            self._wait_ready()
+            self._readiness.wait()
             self._on_stage("trying every host")
             self._probe()
             self._supervise()
@@ -205,24 +205,16 @@ class Deployment:
     def wait_whole(self) -> None:
         """Wait until everything of the fabric is found again that no fault on purpose took, too."""
         self.wait_complete()
-        if all(fault["kind"] == "slow-link" for fault in self.client.faults()):
-            self._wait_ready()
+        if not self._readiness.held_down():
+            self._readiness.wait()
 
     def check_health(self) -> Health:
-        """Return the same, and raises if the controller misses anything of the fabric that no fault on purpose took.
+        """Return the controller's health. Raises DeploymentError if it misses anything of the fabric that no fault on
+        purpose took.
 
-        What such a fault has just given back gets some seconds to be found again.
+        What such a fault has just given back gets FOUND_AGAIN_S seconds to be found again.
         """
-        deadline = time.monotonic() + FOUND_AGAIN_S
-        while True:
-            self.check()
-            health = self.client.health()
-            missing = self.missing(health)
-            if not missing or any(fault["kind"] != "slow-link" for fault in self.client.faults()):
-                return health
-            if time.monotonic() > deadline:
-                raise DeploymentError(f"the fabric is not whole: {'; '.join(missing)}{self._tails()}")
-            time.sleep(0.1)
+        return self._readiness.check_health()
 
     def take(self, spec: Spec) -> None:
         """Go on with another spec. Raises DeploymentError unless its fabric and transport are those of this one."""
@@ -352,55 +344,13 @@ class Deployment:
             self._parts.append(part)
             part.launch()
 
-    # -- readiness -----------------------------------------------------------------------------------
-
-    def missing(self, health: Health) -> list[str]:
-        """Return what is not there yet, in words."""
-        fabric = self.spec.fabric
-        links = [name for name in fabric.link_names() if not name.startswith("h") and name not in fabric.down]
-        wanted = {
-            "switches": (health.switches, len(self.lab.switches)),
-            "links between switches": (health.links, len(links)),
-            "agents": (health.agents, len(self.lab.hosts)),
-            "hosts": (health.hosts, len(self.lab.hosts)),
-        }
-        missing = [f"{have} of {want} {what}" for what, (have, want) in wanted.items() if have != want]
-        return missing + ([] if health.ready else [f"the controller waits for {r}" for r in health.reasons])
-
-    def _wait_ready(self) -> None:
-        deadline = time.monotonic() + READY_S
-        while True:
-            self.check()
-            missing = self.missing(self.client.health())
-            if not missing:
-                return
-            if time.monotonic() > deadline:
-                raise DeploymentError(
-                    f"the fabric is not ready after {READY_S:g} s: {'; '.join(missing)}{self._tails()}"
-                )
-            time.sleep(LOOK_EVERY_S)
-
-    def _tails(self) -> str:
-        """Return the ends of the logs of the controller and of agents that it does not know."""
-        try:
-            known = {agent["host"] for agent in self.client.agents() if agent["connected"]}
-        except ControllerError:
-            known = set()
-        text = ""
-        for part in self._parts:
-            if part.name == "controller" or part.name.removeprefix("agent ") not in known:
-                text += f"\n{part.name}{log_tail(part.log)}"
-                if text.count("\n") > 40:
-                    break
-        return text
-
     def _probe(self) -> None:
         """Raise DeploymentError unless a small flow from every host arrives."""
         lost = lost_probes(self.lab.popen, self.spec, self.logs, self.check)
         if lost:
             raise DeploymentError(
                 f"the fabric does not forward: {len(lost)} of {len(self.spec.endpoints())} probes failed within "
-                f"{PROBE_S:g} s: {', '.join(lost[:5])}{self._tails()}"
+                f"{PROBE_S:g} s: {', '.join(lost[:5])}{self._readiness.log_ends()}"
             )
 
 

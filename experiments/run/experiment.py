@@ -19,9 +19,10 @@ from experiments.results.outcome import FlowOutcome, OutcomeError, join
 from experiments.results.run_record import recording_body, rotated, run_body
 from experiments.run.capture import LabRecorder, RecordedRun
 from experiments.run.cpu import CpuWatch
-from experiments.run.deployment import Deployment, DeploymentError
+from experiments.run.deployment import Deployment
 from experiments.run.disturbed import MOST_REPEATS, DisturbedError, Watch
 from experiments.run.drain import DrainError, wait_until_empty
+from experiments.run.parts import DeploymentError
 from experiments.run.progress import Steps
 from experiments.run.recording import OwnRecord, Record
 from experiments.run.run_events import disturbances, fabric_changes, mode_changes, path_splits, types_learnt

@@ -25,6 +25,10 @@ class PartError(CapstanError, RuntimeError):
     """A part did not start or has died; the text names it, with the end of its log."""
 
 
+class DeploymentError(CapstanError, RuntimeError):
+    """A part did not start, or ended again and again; the text names it, with the end of its log."""
+
+
 class ProcessPart:
     """A part that is one process with a log of its own."""
 

@@ -14,9 +14,10 @@ from capstan_client.errors import ControllerError
 from experiments.results.document import Run, new_directory, write_result
 from experiments.results.outcome import OutcomeError
 from experiments.results.statistics import EmptyError
-from experiments.run.deployment import Deployment, DeploymentError
+from experiments.run.deployment import Deployment
 from experiments.run.drain import DrainError
 from experiments.run.experiment import Experiment, Result
+from experiments.run.parts import DeploymentError
 from experiments.run.progress import OnProgress, RunProgress, Steps
 from experiments.run.recording import CancelledError
 from experiments.run.traffic import TrafficError

@@ -16,6 +16,7 @@ from benchmarks.unused_workload import UNUSED_WORKLOAD
 from controller.openflow.tables import Table
 from controller.plane.takeover import TAKEOVER_LIMIT_S
 from experiments.run.deployment import Deployment
+from experiments.run.readiness import missing
 from experiments.spec.spec import SchemeChoice, spec_from_dict
 from tests.waiting import PATIENCE_S, eventually
 
@@ -113,7 +114,10 @@ def drops(lab: Deployment) -> Counter[str]:
 
 
 def wait_whole(lab: Deployment) -> None:
-    eventually(lambda: not lab.missing(lab.client.health()), lambda: lab.missing(lab.client.health()))
+    def absent() -> list[str]:
+        return missing(lab.spec.fabric, lab.client.health())
+
+    eventually(lambda: not absent(), absent)
 
 
 @pytest.fixture(scope="module")

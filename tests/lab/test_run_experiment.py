@@ -16,8 +16,9 @@ import pytest
 from capstan_client.errors import ControllerError
 from experiments.results.document import text_of
 from experiments.results.tables import tables
-from experiments.run.deployment import Deployment, DeploymentError
+from experiments.run.deployment import Deployment
 from experiments.run.experiment import Result
+from experiments.run.parts import DeploymentError
 from experiments.run.progress import RunProgress
 from experiments.run.runner import RunOptions, run_experiment, run_sweep
 from experiments.run.traffic import Traffic, TrafficError

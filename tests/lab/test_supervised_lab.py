@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from experiments.run.deployment import Deployment, DeploymentError
+from experiments.run.deployment import Deployment
+from experiments.run.parts import DeploymentError
 from tests.lab.test_openflow_takeover import held, wait_whole
 from tests.lab.test_schemes_on_switches import PORT, RECEIVER, deployment, fabric, programs, start
 from tests.waiting import PATIENCE_S, eventually

@@ -23,6 +23,7 @@ from controller.agents.members_file import read_members
 from controller.agents.membership import Member, Membership, MembershipError
 from controller.agents.own_flows import own_flows
 from controller.agents.path_distribution import PathDistribution
+from controller.agents.policy_distribution import PolicyDistribution
 from controller.agents.refusals import Refusals
 from controller.agents.session import AgentReport, AgentSession, SessionClosed
 from controller.agents.settings import ChannelSettings
@@ -37,10 +38,9 @@ from protocol.control import (
     Impair,
     PathLoad,
     Paths,
-    SetPolicy,
     WatchFlows,
 )
-from protocol.frames import ControlError, encode
+from protocol.frames import ControlError
 from protocol.policy import Policy
 from protocol.sent_again import SentAgain
 
@@ -81,12 +81,7 @@ class AgentServer:
         self._halves = HalfFrames()
         self._handling = HandlingTime(time.monotonic())
         self._refusals = Refusals()
-        self._policy: Policy | None = None
-        self._watch = WatchFlows(0.0, 0)
-        self._kept: dict[str, bytes] = {}
-        """What an agent that joins receives: the newest frame by kind."""
-        self._impairments: dict[str, Impair] = {}
-        """By host."""
+        self._policies = PolicyDistribution(self._sessions)
         self._membership = Membership((), 0.0, settings.grace_s)
         self._expiry: asyncio.TimerHandle | None = None
         self._directory = DirectoryDistribution(
@@ -120,7 +115,7 @@ class AgentServer:
 
     def set_flow_types(self, types: FlowTypes) -> None:
         """Push *types* to all agents, and to those that join later, if they belong to the policy in force."""
-        self._thread.run(self._set_flow_types(types))
+        self.call(lambda: self._policies.set_flow_types(types))
 
     def set_leaf(self, underlay_ip: str, leaf: str) -> None:
         """Send all agents the leaf of a host. Returns at once; for the thread of the OpenFlow shell."""
@@ -154,7 +149,7 @@ class AgentServer:
 
     def watch_flows(self, every_s: float, most: int) -> None:
         """Ask all agents, and those that come, for active flows every so often (`active_flows`); 0: no more."""
-        self._thread.run(self._watch_flows(WatchFlows(every_s, most)))
+        self.call(lambda: self._policies.watch_flows(WatchFlows(every_s, most)))
 
     def wait_applied(self, version: int, timeout: float) -> tuple[Unconfirmed, ...]:
         """Wait, up to *timeout* seconds, until all members have applied policy *version* or a later one.
@@ -274,10 +269,7 @@ class AgentServer:
         self._paths.came(member.host)
         session.welcome(self._token_of(member.host))
         self._directory.send(member.underlay_ip, session)
-        for kind, frame in self._kept.items():
-            session.put_newest(kind, frame)
-        if member.host in self._impairments:
-            session.put_newest("impairment", encode(self._impairments[member.host]))
+        self._policies.send(member.host, session)
         self._paths.send_paths(member.underlay_ip, session)
         LOG.info("agent %s joined, session %#x", member.host, member.session)
         self._joined(member)
@@ -364,9 +356,10 @@ class AgentServer:
             case PathLoad():
                 self._paths.load(host, report)
             case ActiveFlows():
-                if self._watch.every_s > 0:  # else it was not asked for, or no longer
+                watch = self._policies.watch
+                if watch.every_s > 0:  # else it was not asked for, or no longer
                     owners = self._membership.owners()
-                    own = own_flows(report, host, owners, self._watch.most)
+                    own = own_flows(report, host, owners, watch.most)
                     self._refusals.counts["refused-flows"] += len(report.flows) - len(own.flows)
                     self.active_flows.notify(host, own)
             case Request() | Finished():
@@ -377,26 +370,9 @@ class AgentServer:
                 self.finished_flows.notify(host, self._membership.owners(), report)
 
     async def _set_policy(self, policy: Policy) -> None:
-        self._policy = policy
         self._paths.clear_loads()
-        self._kept.pop("flow-types", None)
-        self._broadcast("policy", encode(SetPolicy(policy.to_dict())))
+        self._policies.set_policy(policy)
 
     async def _impair(self, host: str, impairment: Impair, timeout: float) -> None:
         await asking.impair_host(self._membership, self._sessions, host, impairment, timeout=timeout)
-        self._impairments[host] = impairment
-
-    async def _watch_flows(self, watch: WatchFlows) -> None:
-        self._watch = watch
-        self._broadcast("watch", encode(watch))
-        if watch.every_s <= 0:
-            del self._kept["watch"]
-
-    async def _set_flow_types(self, types: FlowTypes) -> None:
-        if self._policy is not None and self._policy.version == types.version:
-            self._broadcast("flow-types", encode(types))
-
-    def _broadcast(self, kind: str, frame: bytes) -> None:
-        self._kept[kind] = frame
-        for session in self._sessions.values():
-            session.put_newest(kind, frame)
+        self._policies.note_impairment(host, impairment)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import struct
-import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from heapq import heappop, heappush
 from pathlib import Path
 
 import pytest
 
 from controller.agents import directory_distribution
+from controller.agents import session as session_module
 from controller.agents.inbound import (
     BURST_BYTES,
     BURST_S,
@@ -23,13 +25,13 @@ from controller.agents.inbound import (
 )
 from controller.agents.membership import Member, Membership
 from controller.agents.own_flows import own_flows
-from controller.agents.session import Timing
+from controller.agents.session import AgentSession, Timing
 from controller.live.flow_sampling import Answers
-from host_agent.channel import Connected
-from protocol.control import ActiveFlows, Challenge, Counters, Directory, FlowEntry, Message
-from protocol.frames import JSON_FORMAT, ControlError, encode
+from protocol.control import ActiveFlows, Challenge, Counters, Directory, FlowEntry, Message, Ping, Pong
+from protocol.frames import JSON_FORMAT, ControlError, FrameReader, encode
 from protocol.limits import MIB
-from tests.unit.agents_channel import RawAgent, agent_config, hello, running_channel, served
+from tests.unit.agents_channel import TOKEN, RawAgent, hello, served
+from tests.unit.virtual_time import VirtualClock, run
 from tests.waiting import eventually
 
 
@@ -103,23 +105,59 @@ def test_agents_that_send_little_are_never_kept_waiting() -> None:
             assert wait == 0
 
 
-def test_a_pause_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pauses = [3.0]
+@asynccontextmanager
+async def channel(
+    answers: Callable[[], bool] = lambda: True,
+) -> AsyncIterator[tuple[AgentSession, asyncio.Task[None]]]:
+    """A channel that runs, pinged each 0.05 s, dead after 1 s of silence; the agent answers at once while *answers*."""
+    ours, agents = socket.socketpair()
+    session = AgentSession(
+        *await asyncio.open_connection(sock=ours),
+        Timing(0.05, 1.0),
+        lambda: None,
+        lambda session, report: None,
+    )
+    reader, writer = await asyncio.open_connection(sock=agents)
+
+    async def answer() -> None:
+        frames = FrameReader()
+        while data := await reader.read(65536):
+            for message in frames.feed(data):
+                if isinstance(message, Challenge):
+                    writer.write(encode(hello(1, message.nonce)))
+                elif isinstance(message, Ping) and answers():
+                    writer.write(encode(Pong(message.id)))
+
+    answering = asyncio.create_task(answer())
+    assert await session.open(lambda host: TOKEN) is not None
+    session.welcome(TOKEN)
+    running = asyncio.create_task(session.run())
+    yield session, running
+    session.close("the test is over")
+    await asyncio.gather(running, answering)
+    writer.close()
+
+
+def test_a_pause_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, pauses = VirtualClock(), [3.0]
+    resumed = list[float]()
 
     @contextmanager
     def pause(*_: object) -> Iterator[float]:
         yield pauses.pop() if pauses else 0.0
+        resumed.append(clock.now)
+
+    async def talk() -> None:
+        async with channel() as (session, running):
+            await asyncio.sleep(2.9)
+            assert (pauses, resumed, session.end_reason) == ([], [], ""), "not while it pauses"
+            await asyncio.sleep(3.0)
+            assert len(resumed) > 3.0 / 0.05 / 2, "it is read again"
+            assert (running.done(), session.end_reason) == (False, ""), "and never ended"
 
     monkeypatch.setattr(HandlingTime, "pause", pause)
-    with (
-        served(tmp_path, timing=Timing(ping_s=0.05, dead_s=1.0)) as at,
-        running_channel(agent_config(f"unix:{at.socket_path}")) as agent,
-    ):
-        agent.wait(Connected)
-        eventually(lambda: not pauses, "the pause")
-        time.sleep(3.3)
-        assert at.connected() == ["h1"]
-        assert len(agent.has(Connected)) == 1, "and never ended"
+    monkeypatch.setattr(session_module, "time", clock.as_module())
+    run(talk(), clock)
 
 
 def test_halves_of_frames_have_a_size_together_and_the_largest_goes() -> None:
@@ -145,18 +183,36 @@ def test_a_channel_that_is_over_holds_no_half(tmp_path: Path) -> None:
         eventually(lambda: halves.total_bytes == 0, "nothing")
 
 
-def test_time_in_which_the_loop_did_not_run_is_no_silence(tmp_path: Path) -> None:
+def test_time_in_which_the_loop_did_not_run_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     """One agent's message took it for 14 s, and all others' channels were closed at the end."""
-    with (
-        served(tmp_path, timing=Timing(ping_s=0.05, dead_s=1.0)) as at,
-        running_channel(agent_config(f"unix:{at.socket_path}")) as agent,
-    ):
-        agent.wait(Connected)
-        for _ in range(3):
-            at.server.call(lambda: time.sleep(1.5))
-        time.sleep(0.2)
-        assert at.connected() == ["h1"]
-        assert len(agent.has(Connected)) == 1, "and never ended"
+    clock = VirtualClock()
+
+    async def talk() -> None:
+        async with channel() as (session, running):
+            await asyncio.sleep(1.0)
+            for _ in range(3):
+                clock.now += 1.5  # without a turn of the loop
+                await asyncio.sleep(0.0)
+            await asyncio.sleep(0.2)
+            assert (running.done(), session.end_reason) == (False, ""), "and never ended"
+
+    monkeypatch.setattr(session_module, "time", clock.as_module())
+    run(talk(), clock)
+
+
+def test_silence_of_the_agent_ends_its_channel_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock that is set on above is the one by which a channel ends."""
+    clock = VirtualClock()
+    begin = clock.now
+
+    async def talk() -> None:
+        async with channel(answers=lambda: clock.now < begin + 2.0) as (session, running):
+            await running
+            assert session.end_reason == "nothing came from the agent for 1 s"
+            assert begin + 2.9 < clock.now < begin + 3.1
+
+    monkeypatch.setattr(session_module, "time", clock.as_module())
+    run(talk(), clock)
 
 
 def test_owners_of_addresses_are_listed_anew_where_members_change_only() -> None:

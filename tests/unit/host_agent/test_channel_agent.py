@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import threading
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from controller.agents.listeners import TcpListener
 from host_agent import channel as channel_module
-from host_agent.channel import LAST_RETRY_S, OUTGOING_LIMIT, Connected
+from host_agent.channel import LAST_RETRY_S, OUTGOING_LIMIT, Channel, Connected
 from host_agent.config import ConfigError
 from protocol.control import (
     Challenge,
@@ -183,17 +184,28 @@ def test_rubbish_from_the_controller_ends_the_connection_and_not_the_agent(
         assert agent.wait(SetPolicy)[0].policy == {"version": 2}
 
 
+class RecordedWaits(threading.Event):
+    """Not set, and waited for without a wait: keeps for how many seconds it was to be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seconds.append(timeout)
+        return super().wait(0.0)
+
+
 def test_attempts_become_rarer_but_never_rarer_than_the_last_wait(tmp_path: Path) -> None:
     path = tmp_path / "agents.sock"
-    with (
-        impostor(path, lambda connection, _: connection.close()) as times,
-        running_channel(agent_config(f"unix:{path}")),
-    ):
-        eventually(lambda: len(times) >= 6, "six attempts")
-    waits = [later - before for before, later in pairwise(times)]
-    for wait, wanted in zip(waits, (0.1, 0.2, 0.4, 0.8, 1.6), strict=False):
-        assert wait > wanted / 2 - 0.1, "an attempt may be noticed late, and the next one in time"
-    assert max(waits) < LAST_RETRY_S + 20
+    channel = Channel(agent_config(f"unix:{path}"), 1, "00:00:00:00:01:01", "0.1.0")
+    channel._stop = waits = RecordedWaits()
+    with impostor(path, lambda connection, _: connection.close()) as times:
+        channel.start()
+        eventually(lambda: len(times) >= 9, "nine attempts")
+        channel.stop()
+    assert waits.seconds[:8] == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0]
+    assert all(wait == LAST_RETRY_S for wait in waits.seconds[5:])
 
 
 def test_a_controller_that_restarts_finds_its_agent_again_and_the_agent_its_policy(tmp_path: Path) -> None:

@@ -57,8 +57,8 @@ def _judge(node: Path, url: str) -> float:
     argv = [str(node), str(_PLACE / "node_modules" / "lighthouse" / "cli" / "index.js"), url]
     argv += ["--only-categories=accessibility", "--preset=desktop", "--output=json", "--quiet"]
     argv += [f"--chrome-flags={_CHROMIUM}"]
-    said = _run(argv, JUDGE_S, {"CHROME_PATH": program()})
-    report: dict[str, Any] = json.loads(said)
+    output = _run(argv, JUDGE_S, {"CHROME_PATH": program()})
+    report: dict[str, Any] = json.loads(output)
     score = report["categories"]["accessibility"]["score"]
     if score is None:
         raise LighthouseError(f"Lighthouse gave {url} no score: {report.get('runtimeError')}")
@@ -68,9 +68,9 @@ def _judge(node: Path, url: str) -> float:
 def _install() -> Path:
     """Install Lighthouse if it is missing; return the path of the Node that runs it."""
     node, npm = _node()
-    kept = _PLACE / "package-lock.json"
+    installed_lock = _PLACE / "package-lock.json"
     wanted = (_SOURCE / "package-lock.json").read_bytes()
-    if not (_PLACE / "node_modules" / "lighthouse").is_dir() or kept.read_bytes() != wanted:
+    if not (_PLACE / "node_modules" / "lighthouse").is_dir() or installed_lock.read_bytes() != wanted:
         shutil.rmtree(_PLACE, ignore_errors=True)
         _PLACE.mkdir(parents=True)
         for name in _FILES:

@@ -318,10 +318,10 @@ def _user_s(pid: int) -> float:
 
 def _counters(pair: AgentPair) -> dict[str, float]:
     """Return the sending agent's counters, none of them older than this call."""
-    asked = time.monotonic()
+    called_at = time.monotonic()
     first = pair.counters(0)["cpu_s"]
     wait_until(
-        lambda: pair.counters(0)["cpu_s"] != first and time.monotonic() - asked > 1.1,
+        lambda: pair.counters(0)["cpu_s"] != first and time.monotonic() - called_at > 1.1,
         60,
         lambda: "an agent reports its counters",
     )

@@ -246,12 +246,12 @@ def end(process: subprocess.Popen[Any]) -> None:
             process.wait(5)
 
 
-def wait_until(done: Callable[[], bool], seconds: float, what: Callable[[], str]) -> None:
-    """Wait for a condition; PairError says *what* did not come true in time."""
+def wait_until(done: Callable[[], bool], seconds: float, waited_for: Callable[[], str]) -> None:
+    """Wait for a condition; PairError says *waited_for* did not come true in time."""
     deadline = time.monotonic() + seconds
     while not done():
         if time.monotonic() > deadline:
-            raise PairError(f"not within {seconds:g} s: {what()}")
+            raise PairError(f"not within {seconds:g} s: {waited_for()}")
         time.sleep(0.02)
 
 

@@ -145,11 +145,11 @@ def _of_readers(measured: _Measured, readers: int) -> dict[str, Figure]:
 
 
 def _of_clients(measured: _Measured) -> dict[str, Figure]:
-    asked, alone = measured.asked, measured.asked_apart
+    gets, alone = measured.asked, measured.asked_apart
     return {
-        f"get_p99_of_{CLIENTS}_clients": Figure(asked.percentile_ms(99), "ms", CLIENTS_P99_GOAL_MS),
-        f"get_median_of_{CLIENTS}_clients": Figure(asked.percentile_ms(50), "ms"),
-        f"gets_of_{CLIENTS}_clients": Figure(asked.answers / asked.seconds, "requests/s"),
+        f"get_p99_of_{CLIENTS}_clients": Figure(gets.percentile_ms(99), "ms", CLIENTS_P99_GOAL_MS),
+        f"get_median_of_{CLIENTS}_clients": Figure(gets.percentile_ms(50), "ms"),
+        f"gets_of_{CLIENTS}_clients": Figure(gets.answers / gets.seconds, "requests/s"),
         f"get_p99_of_{CLIENTS}_clients_apart": Figure(alone.percentile_ms(99), "ms", APART_P99_GOAL_MS),
         f"get_median_of_{CLIENTS}_clients_apart": Figure(alone.percentile_ms(50), "ms"),
         f"gets_of_{CLIENTS}_clients_apart": Figure(alone.answers / alone.seconds, "requests/s"),
@@ -174,8 +174,8 @@ def _reading(lab: Deployment, readers: int) -> Iterator[dict[str, Any]]:
     if process.stdout.readline().strip() != "reading":
         raise RuntimeError("the readers of the stream were not served")
     yield result
-    said, _ = process.communicate(timeout=30)
-    result |= json.loads(said)
+    output, _ = process.communicate(timeout=30)
+    result |= json.loads(output)
 
 
 @contextmanager

@@ -43,10 +43,10 @@ class Load:
 
     def percentile_ms(self, percent: float) -> float:
         """Return the least time within which so many answers came. Raises LoadError if there was none."""
-        left = self.answers * percent / 100
+        remaining = self.answers * percent / 100
         for us, count in sorted(self.us.items()):
-            left -= count
-            if left <= 0:
+            remaining -= count
+            if remaining <= 0:
                 return us / 1e3
         raise LoadError("no request was answered")
 
@@ -68,13 +68,13 @@ def load(lab: Deployment, seconds: float, apart: bool = False) -> Iterator[Load]
     measured = Load()
     try:
         yield measured
-        said, _ = process.communicate(timeout=seconds + PATIENCE_S)
+        output, _ = process.communicate(timeout=seconds + PATIENCE_S)
     except BaseException:
         process.kill()
         raise
     if process.returncode:
-        raise LoadError(f"`{' '.join(argv)}` ended with {process.returncode}: {said.strip()[-500:]}")
-    measured += parse(json.loads(said.strip().splitlines()[-1]))
+        raise LoadError(f"`{' '.join(argv)}` ended with {process.returncode}: {output.strip()[-500:]}")
+    measured += parse(json.loads(output.strip().splitlines()[-1]))
 
 
 def parse(document: dict[str, Any]) -> Load:

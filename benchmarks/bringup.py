@@ -82,9 +82,9 @@ def live(spec: Spec) -> Round:
         ping_all(deployment)
         up = time.monotonic()
     gone = time.monotonic()
-    left = find_processes(deployment.lab.lab_id)
-    if left or (RUN_ROOT / deployment.lab.lab_id).exists():
-        raise BenchmarkError(f"lab {deployment.lab.lab_id} left processes {left} or its directory")
+    processes = find_processes(deployment.lab.lab_id)
+    if processes or (RUN_ROOT / deployment.lab.lab_id).exists():
+        raise BenchmarkError(f"lab {deployment.lab.lab_id} left processes {processes} or its directory")
     ends = [moment for _, moment in stages[1:]] + [up]
     return Round(
         {name: end - begin for (name, begin), end in zip(stages, ends, strict=True)},

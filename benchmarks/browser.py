@@ -49,8 +49,8 @@ class Watched:
         return sum(_seconds(f"/proc/{process}/stat") for process in self._drawing())
 
     def _drawing(self) -> list[int]:
-        said: dict[str, Any] = self.browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")
-        renderers = [int(process["id"]) for process in said["processInfo"] if process["type"] == "renderer"]
+        answer: dict[str, Any] = self.browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")
+        renderers = [int(process["id"]) for process in answer["processInfo"] if process["type"] == "renderer"]
         if not renderers:
             raise BrowserError("Chromium names no process that draws pages")
         return renderers

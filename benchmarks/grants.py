@@ -120,9 +120,9 @@ def send(lab: Deployment) -> None:
             for source, target in (("h1", "h3"), ("h2", "h4"))
         ]
         for sender in sources:
-            _, said = sender.communicate(timeout=START_S + FLOWS * (PAUSE_S + 1.0))
+            _, errors = sender.communicate(timeout=START_S + FLOWS * (PAUSE_S + 1.0))
             if sender.returncode:
-                raise BenchmarkError(f"a sender failed: {said.strip()}")
+                raise BenchmarkError(f"a sender failed: {errors.strip()}")
     finally:
         for sink in sinks:
             sink.kill()

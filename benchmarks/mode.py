@@ -126,14 +126,14 @@ def evaluate(passages: Sequence[Passage], t_ms: float) -> Evaluation:
     arrived = sorted(
         passage.at for passage in passages if passage.kind is TrafficClass.LONG and not passage.leaves
     )
-    left = sorted(
+    departed = sorted(
         (passage.at, passage.port)
         for passage in passages
         if passage.kind is TrafficClass.LONG and passage.leaves
     )
     steady, all_cycles = [], []
     for start, end in pairwise(starts):
-        inside = [((time_us - start) / 1e6, port) for time_us, port in left if start <= time_us < end]
+        inside = [((time_us - start) / 1e6, port) for time_us, port in departed if start <= time_us < end]
         held = Counter(port for ms, port in inside if 0.5 * t_ms <= ms < SEEN_ON * t_ms)
         uplink = max(held, key=held.__getitem__, default="")
         others = [ms for ms, port in inside if port != uplink]

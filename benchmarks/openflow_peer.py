@@ -131,17 +131,17 @@ class OpenFlowPeer:
         self._out.append(message(kind, xid, body))
 
     def _answer_multipart(self, xid: int, whole: bytes) -> None:
-        (what,) = struct.unpack_from("!H", whole, HEADER.size)
+        (kind,) = struct.unpack_from("!H", whole, HEADER.size)
         body = b""
-        if what == _PORTS:
+        if kind == _PORTS:
             body = b"".join(map(_port, self._ports))
-        elif what == _METERS and (meter := struct.unpack_from("!I", whole, 16)[0]) < 1 << 16:
+        elif kind == _METERS and (meter := struct.unpack_from("!I", whole, 16)[0]) < 1 << 16:
             body = _METER.pack(meter, _METER.size, 1, 0, 0, 0, 0, 0)
-        entry = _PORT.size + _ETHERNET.size if what == _PORTS else max(1, len(body))
+        entry = _PORT.size + _ETHERNET.size if kind == _PORTS else max(1, len(body))
         step = max(entry, _CONTENT_BYTES // entry * entry)
         for begin in range(0, max(1, len(body)), step):
             more = _MORE if begin + step < len(body) else 0
-            self._answer(Kind.MULTIPART_REPLY, xid, _MULTIPART.pack(what, more) + body[begin : begin + step])
+            self._answer(Kind.MULTIPART_REPLY, xid, _MULTIPART.pack(kind, more) + body[begin : begin + step])
 
 
 def _port(number: int) -> bytes:

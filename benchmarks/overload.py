@@ -290,11 +290,11 @@ def _sockets(pid: int) -> int:
     return count
 
 
-def _until(holds: Callable[[], bool], alive: Callable[[], bool], what: str) -> None:
+def _until(holds: Callable[[], bool], alive: Callable[[], bool], waited_for: str) -> None:
     end = time.monotonic() + START_S
     while not holds():
         if not alive() or time.monotonic() > end:
-            raise ToolError(f"{what} did not come within {START_S:g} s")
+            raise ToolError(f"{waited_for} did not come within {START_S:g} s")
         time.sleep(0.05)
 
 

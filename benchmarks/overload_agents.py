@@ -107,10 +107,10 @@ class AgentsOverload:
         finally:
             writer.transport.abort()
 
-    async def _wait(self, said: bytes, name: str) -> None:
+    async def _wait(self, opening: bytes, name: str) -> None:
         reader, writer = await asyncio.open_unix_connection(self._path)
         try:
-            writer.write(said)
+            writer.write(opening)
             self.counts[name] += 1
             await _take(reader)
         finally:

@@ -86,10 +86,10 @@ class BodiesOverload:
                 writer.write(body[start : start + _PIECE])
                 await writer.drain()
             answer = await reader.read()
-            said, _, content = answer.partition(b"\r\n\r\n")
-            if not said.startswith(b"HTTP/1.1 "):
+            answer_head, _, content = answer.partition(b"\r\n\r\n")
+            if not answer_head.startswith(b"HTTP/1.1 "):
                 raise ConnectionResetError("no answer")
-            return int(said[9:12]), content
+            return int(answer_head[9:12]), content
         finally:
             writer.transport.abort()
 

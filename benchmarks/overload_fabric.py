@@ -85,8 +85,8 @@ class Fabric:
         """Serve the controller until *until* (seconds, monotonic), or, with *changed*, a change of the leaf's entries
         by mode, or a line on standard input. Return whether there was a change."""
         self._changed_at = None
-        while (left := until - time.monotonic()) > 0:
-            for key, _ in self._selector.select(left):
+        while (remaining_s := until - time.monotonic()) > 0:
+            for key, _ in self._selector.select(remaining_s):
                 if key.data is None:
                     return False
                 self._serve(key.data)

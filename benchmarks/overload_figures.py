@@ -90,8 +90,8 @@ def figures(measured: Measured) -> dict[str, Figure]:
         result[f"health_max_{name}"] = Figure(max(block.health_ms), "ms")
         memory_goal = None if name in ("alone", "after") else MEMORY_GOAL_MIB
         result[f"memory_{name}"] = Figure(block.most_bytes / 2**20, "MiB at most", memory_goal)
-    kept = (measured.after.most_bytes - measured.alone.most_bytes) / 2**20
-    result["memory_kept_after"] = Figure(kept, "MiB more than alone", KEPT_GOAL_MIB)
+    kept_mib = (measured.after.most_bytes - measured.alone.most_bytes) / 2**20
+    result["memory_kept_after"] = Figure(kept_mib, "MiB more than alone", KEPT_GOAL_MIB)
     result["links_lost"] = Figure(measured.links_lost, "links that went down in the whole run", 0)
     result["links_after"] = Figure(measured.links_after, f"of {LINKS} links up", LINKS, "higher")
     more = measured.connections_after - measured.connections_before

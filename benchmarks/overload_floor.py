@@ -27,19 +27,19 @@ def connected() -> tuple[socket.socket, socket.socket]:
     """Return both ends of a TCP connection on loopback: the load's packets go through the same queues of the kernel."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         asking = socket.create_connection(server.getsockname())
-        asked, _ = server.accept()
-    for end in (asking, asked):
+        answering, _ = server.accept()
+    for end in (asking, answering):
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return asking, asked
+    return asking, answering
 
 
-def answer(asked: socket.socket, work_s: float = WORK_S) -> None:
+def answer(answering: socket.socket, work_s: float = WORK_S) -> None:
     """Answer each byte after so many seconds of computing, until the other end closes."""
-    while word := asked.recv(1):
+    while word := answering.recv(1):
         end = time.process_time() + work_s
         while time.process_time() < end:
             pass
-        asked.sendall(word)
+        answering.sendall(word)
 
 
 def ask(asking: socket.socket, count: int, seconds: float, rng: random.Random) -> list[float]:
@@ -57,12 +57,12 @@ def ask(asking: socket.socket, count: int, seconds: float, rng: random.Random) -
 
 def main() -> None:
     """Serve until standard input ends."""
-    asking, asked = connected()
+    asking, answering = connected()
     if os.fork() == 0:
         asking.close()
-        answer(asked)
+        answer(answering)
         os._exit(0)
-    asked.close()
+    answering.close()
     print("ready", flush=True)
     rng = random.Random(1)
     for line in sys.stdin:

@@ -79,11 +79,11 @@ def _isa_l(sources: np.ndarray, folder: Path) -> Calls:
     encode = _isa_l_product(library, matrix[SOURCES:].copy(), sources, repairs)
     encode()
 
-    left = [index for index in range(SOURCES + REPAIRS) if index not in LOST][:SOURCES]
-    square, inverse = matrix[left].copy(), np.zeros((SOURCES, SOURCES), dtype=np.uint8)
+    arrived = [index for index in range(SOURCES + REPAIRS) if index not in LOST][:SOURCES]
+    square, inverse = matrix[arrived].copy(), np.zeros((SOURCES, SOURCES), dtype=np.uint8)
     if library.gf_invert_matrix(_address(square), _address(inverse), SOURCES) != 0:
         raise RuntimeError("ISA-L could not invert its matrix")
-    received = np.concatenate((sources, repairs))[left].copy()
+    received = np.concatenate((sources, repairs))[arrived].copy()
     rebuilt = np.zeros((len(LOST), BLOCK_BYTES), dtype=np.uint8)
     decode = _isa_l_product(library, inverse[LOST].copy(), received, rebuilt)
     decode()
@@ -102,11 +102,11 @@ def _isa_l_product(
     encode.restype = None
     inputs, outputs = _addresses(rows), _addresses(out)
     arguments = (rows.shape[1], rows.shape[0], out.shape[0], _address(tables), inputs, outputs)
-    kept = (coefficients, rows, out, tables)  # the library holds addresses of these only
+    referenced = (coefficients, rows, out, tables)  # the library holds addresses of these only
 
     def call() -> object:
         encode(*arguments)
-        return kept
+        return referenced
 
     return call
 

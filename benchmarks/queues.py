@@ -106,10 +106,10 @@ class QueueLab:
         """Return the goodput of a TCP connection from h2 to h4 in the highest queue, Mbit/s, after its first second."""
         sink = self.started("h4", "receive", PORT, 1.0, seconds)
         source = self.started("h2", "send", self.address["h4"], PORT, 0, seconds + 2)
-        said = answer(sink, seconds + 60)
+        output = answer(sink, seconds + 60)
         source.kill()
         source.communicate()
-        return float(said)
+        return float(output)
 
     def round_trips(self, count: int = PINGS) -> list[float]:
         """Return round trips between h2 and h4 in the highest queue, in ms. Raise BenchmarkError if one is
@@ -163,21 +163,21 @@ def answer(process: subprocess.Popen[str], seconds: float) -> Any:
     return json.loads(out.splitlines()[-1])
 
 
-def sent_in(before: dict[str, Any], after: dict[str, Any], what: str = "sent_bytes") -> list[int]:
+def sent_in(before: dict[str, Any], after: dict[str, Any], counter: str = "sent_bytes") -> list[int]:
     """Return what a port's queues have sent (or dropped) between two looks."""
     pairs = zip(before["counters"], after["counters"], strict=True)
-    return [int(late[what]) - int(early[what]) for early, late in pairs]
+    return [int(late[counter]) - int(early[counter]) for early, late in pairs]
 
 
 def levels_in_order(sent: Sequence[int], offered: Sequence[int]) -> int:
     """Return how many queues, from the highest on, got what is left by those above them, within 5 % of what was
     *offered* to
     each. Together they got *sum(sent)*: all that the link could carry."""
-    left, right = float(sum(sent)), 0
+    remaining, right = float(sum(sent)), 0
     for got, wanted in zip(sent, offered, strict=True):
-        if abs(got - min(wanted, max(0.0, left))) > 0.05 * wanted:
+        if abs(got - min(wanted, max(0.0, remaining))) > 0.05 * wanted:
             break
-        left -= got
+        remaining -= got
         right += 1
     return right
 

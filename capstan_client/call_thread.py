@@ -62,28 +62,28 @@ class CallThread:
         """Return what *work* returns; raise what it raises."""
         if threading.current_thread() is not threading.main_thread():
             return work()
-        asked = self._ask(work)
-        while not asked.ended(LOOK_S):
+        pending = self._ask(work)
+        while not pending.ended(LOOK_S):
             continue
-        return asked.result()
+        return pending.result()
 
     def end(self, work: Callable[[], object], within_s: float) -> None:
         """Do *work* after all that was asked for, and nothing after it; return when it is done, or after *within_s*."""
         if self._serving != os.getpid():
             work()
             return
-        asked = self._ask(work)
+        pending = self._ask(work)
         self._calls.put(None)
         self._serving = 0
-        asked.ended(within_s)
+        pending.ended(within_s)
 
     def _ask(self, work: Callable[[], T]) -> _Call[T]:
-        asked = _Call(work)
-        self._calls.put(asked.do)
+        pending = _Call(work)
+        self._calls.put(pending.do)
         if self._serving != os.getpid():
             _thread.start_new_thread(_serve, (self._calls,))  # `Thread.start` takes locks, and waits
             self._serving = os.getpid()
-        return asked
+        return pending
 
 
 def _serve(calls: queue.SimpleQueue[Callable[[], None] | None]) -> None:

@@ -47,9 +47,9 @@ class Capstan(Connected):
         answer: list[dict[str, Any]] = self._connection.get("/specs")["presets"]
         return answer
 
-    def check(self, **asked: Any) -> dict[str, Any]:
+    def check(self, **arguments: Any) -> dict[str, Any]:
         """Return what `submit` would do with the same arguments: ok, problems, points, runs, estimated_s."""
-        answer: dict[str, Any] = self._connection.json("POST", "/experiments/check", body=_body(asked))
+        answer: dict[str, Any] = self._connection.json("POST", "/experiments/check", body=_body(arguments))
         return answer
 
     def submit(
@@ -73,16 +73,16 @@ class Capstan(Connected):
         the packets of each scheme's first run for `Experiment.recording`: True, or the window, as ``{"from_ms": 400,
         "for_ms": 50}``; from the first short flow on, and for a second, unless it says otherwise.
         """
-        asked: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "preset": preset,
             "spec": spec,
             "name": name,
             "schemes": schemes,
             "repeats": repeats,
         }
-        asked |= {"seed": seed, "sweep": sweep, "set": set, "kind": kind}
-        asked["record"] = {} if record is True else None if record is False else record
-        return self.experiment(self._connection.json("POST", "/experiments", body=_body(asked))["id"])
+        arguments |= {"seed": seed, "sweep": sweep, "set": set, "kind": kind}
+        arguments["record"] = {} if record is True else None if record is False else record
+        return self.experiment(self._connection.json("POST", "/experiments", body=_body(arguments))["id"])
 
     def experiment(self, number: int) -> Experiment:
         """Return the experiment of this number."""
@@ -105,8 +105,8 @@ class Capstan(Connected):
         return self._connection.events(topics)
 
 
-def _body(asked: Mapping[str, Any]) -> dict[str, Any]:
-    body = {name: value for name, value in asked.items() if value is not None}
+def _body(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    body = {name: value for name, value in arguments.items() if value is not None}
     if isinstance(body.get("spec"), Path):
         file = body.pop("spec")
         try:

@@ -32,12 +32,12 @@ def check(file: Path, results: Path) -> list[CheckResult]:
     else:
         rows = [row for row in csv.DictReader(own.read_text(encoding="utf-8").splitlines()) if is_long(row)]
         true = sharing(rows)
-        said = _answered(answer, rows)
+        answered = _answered(answer, rows)
         findings.append(
             CheckResult(
-                said == true,
-                f"step 5: in {own} you find {_words(said)}"
-                + ("" if said == true else "; compare the column paths of its long flows by eye"),
+                answered == true,
+                f"step 5: in {own} you find {_words(answered)}"
+                + ("" if answered == true else "; compare the column paths of its long flows by eye"),
             )
         )
     chance = answer.value("CHANCE")
@@ -92,11 +92,11 @@ def _on_known_tables(answer: Answer) -> CheckResult:
                 }
             )
         true = sharing(rows)
-        said = _answered(answer, rows)
-        if said != true:
+        answered = _answered(answer, rows)
+        if answered != true:
             flows = ", ".join(f"{row['id']} of repeat {row['repeat']} on {row['paths']}" for row in rows)
             return CheckResult(
-                False, f"step 4: of the flows {flows} you find {_words(said)}, not {_words(true)}"
+                False, f"step 4: of the flows {flows} you find {_words(answered)}, not {_words(true)}"
             )
     return CheckResult(True, f"step 4: collisions() is right on {TABLES} made-up tables")
 
@@ -106,12 +106,12 @@ def _answered(answer: Answer, rows: list[dict[str, Any]]) -> set[frozenset[str]]
 
     Raises AnswerError.
     """
-    said = answer.function("collisions")([dict(row) for row in rows])
+    pairs = answer.function("collisions")([dict(row) for row in rows])
     try:
-        return {frozenset(str(flow_id) for flow_id in pair) for pair in said or ()}
+        return {frozenset(str(flow_id) for flow_id in pair) for pair in pairs or ()}
     except TypeError:
         raise AnswerError(
-            f"collisions() gives {shown(said)}: pairs of ids are wanted, as [('1', '4')]"
+            f"collisions() gives {shown(pairs)}: pairs of ids are wanted, as [('1', '4')]"
         ) from None
 
 

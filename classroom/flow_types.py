@@ -47,12 +47,12 @@ def check(file: Path, results: Path) -> list[CheckResult]:
     findings = []
     for seed in SEEDS:
         day = flows(seed)
-        said = types_of_ports(day)
-        if not isinstance(said, dict):
+        types = types_of_ports(day)
+        if not isinstance(types, dict):
             raise AnswerError(
-                f"types_of_ports() gave {type(said).__name__}: a dict from port to type is wanted"
+                f"types_of_ports() gave {type(types).__name__}: a dict from port to type is wanted"
             )
-        missing = sorted(set(application) - set(said))
+        missing = sorted(set(application) - set(types))
         if missing:
             findings.append(
                 CheckResult(False, f"step 4, day {seed}: no type of port {missing[0]}: every port needs one")
@@ -60,9 +60,9 @@ def check(file: Path, results: Path) -> list[CheckResult]:
             continue
         ports = sorted(application)
         agreement = float(
-            adjusted_rand_score([application[port] for port in ports], [said[port] for port in ports])
+            adjusted_rand_score([application[port] for port in ports], [types[port] for port in ports])
         )
-        number = len({said[port] for port in ports})
+        number = len({types[port] for port in ports})
         right = agreement >= LEAST_AGREEMENT
         text = f"step 5, day {seed}: {number} types; agreement with {len(APPLICATIONS)} applications {agreement:.2f}"
         if not right:
@@ -70,8 +70,8 @@ def check(file: Path, results: Path) -> list[CheckResult]:
             text += "; too few: sizes within a type differ too much" if number < len(APPLICATIONS) else ""
         findings.append(CheckResult(right, text))
     test = flows(SEEDS[-1] + 1)
-    said = types_of_ports(flows(SEEDS[0]))
-    spread = _spread(test, said)
+    types = types_of_ports(flows(SEEDS[0]))
+    spread = _spread(test, types)
     findings.append(
         CheckResult(
             spread <= MOST_SPREAD,

@@ -159,11 +159,14 @@ def _log(file: Path, answers: Mapping[str, Any], results: Path) -> Path:
 
 
 def _predicted(file: Path, answers: Mapping[str, Any], part: str) -> CheckResult:
-    said = _table(file, answers, group="predictions", part=part, names=PREDICTIONS[part])
+    predictions = _table(file, answers, group="predictions", part=part, names=PREDICTIONS[part])
     wrong = [
-        name for name, goes_on in PREDICTIONS[part].items() if said[name] != ("yes" if goes_on else "no")
+        name
+        for name, goes_on in PREDICTIONS[part].items()
+        if predictions[name] != ("yes" if goes_on else "no")
     ]
-    text = f"{_STEPS[part][0]}: {len(said) - len(wrong)} of {len(said)} predictions hold while the {part} is away"
+    right = f"{len(predictions) - len(wrong)} of {len(predictions)}"
+    text = f"{_STEPS[part][0]}: {right} predictions hold while the {part} is away"
     return CheckResult(not wrong, text + "".join(f"; {name}: {HINTS[name]}" for name in wrong))
 
 
@@ -174,13 +177,13 @@ def _measured(
     wanted: dict[str, float] = {"pings_lost": outage.pings_lost, "flows_failed": outage.flows_failed}
     if part == "controller":
         wanted["api_silent_s"] = outage.api_silent_s
-    said = _table(file, answers, group="measurements", part=part, names=wanted)
+    measured = _table(file, answers, group="measurements", part=part, names=wanted)
     wrong = [
-        f"{name} is not {said[name]}: {_HOW[name]}"
+        f"{name} is not {measured[name]}: {_HOW[name]}"
         for name, value in wanted.items()
-        if not _is_near(said[name], value, TOLERANCE_S if name.endswith("_s") else 0.0)
+        if not _is_near(measured[name], value, TOLERANCE_S if name.endswith("_s") else 0.0)
     ]
-    shown = ", ".join(f"{name} {said[name]}" for name in wanted)
+    shown = ", ".join(f"{name} {measured[name]}" for name in wanted)
     return CheckResult(not wrong, f"{_STEPS[part][1]}: {part}: " + ("; ".join(wrong) or shown))
 
 
@@ -191,8 +194,12 @@ _HOW: Final = {
 }
 
 
-def _is_near(said: Any, value: float, tolerance: float) -> bool:
-    return isinstance(said, int | float) and not isinstance(said, bool) and abs(said - value) <= tolerance
+def _is_near(measured: Any, value: float, tolerance: float) -> bool:
+    return (
+        isinstance(measured, int | float)
+        and not isinstance(measured, bool)
+        and abs(measured - value) <= tolerance
+    )
 
 
 def _table(

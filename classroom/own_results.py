@@ -26,11 +26,11 @@ def copy_results(source: Path, target: Path) -> None:
 
     The copies are readable by all: the sandbox has another user than their owner. Nothing is made where nothing is.
     """
-    left = MOST_BYTES
+    remaining_bytes = MOST_BYTES
     newest = sorted(_files(source), key=lambda file: file.changed_at, reverse=True)
     for file in newest[:MOST_FILES]:
-        left -= file.size
-        if left < 0:
+        remaining_bytes -= file.size
+        if remaining_bytes < 0:
             break
         copy = target / file.path.relative_to(source)
         copy.parent.mkdir(parents=True, exist_ok=True)

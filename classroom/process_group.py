@@ -166,9 +166,9 @@ class Session:
 
     def use(self, most: Most) -> Use:
         """Return what the processes take, with the time of those that have ended and were waited for."""
-        found = [] if self._first is None else belonging(self._first, processes())
-        pids = [process.pid for process in found if not process.ended]
-        return Use(sum(process.processor_s for process in found), memory_of(pids, most.memory), len(pids))
+        members = [] if self._first is None else belonging(self._first, processes())
+        pids = [process.pid for process in members if not process.ended]
+        return Use(sum(process.processor_s for process in members), memory_of(pids, most.memory), len(pids))
 
     def out_of_memory(self) -> bool:
         """Return False: the kernel limits nothing here."""
@@ -178,10 +178,10 @@ class Session:
         """Kill what is left until there is nothing, for what is killed may have just forked."""
         deadline = time.monotonic() + _REMOVED_S
         while self._first is not None and time.monotonic() < deadline:
-            found = [process.pid for process in belonging(self._first, processes()) if not process.ended]
-            if not found:
+            pids = [process.pid for process in belonging(self._first, processes()) if not process.ended]
+            if not pids:
                 return
-            kill(found)
+            kill(pids)
             time.sleep(EVERY_S / 10)
 
 
@@ -214,13 +214,13 @@ def processes() -> list[Process]:
 
 def belonging(first: int, all_processes: Iterable[Process]) -> list[Process]:
     """Return the first process, those of its session, and the descendants of any of them."""
-    left = list(all_processes)
-    found = [process for process in left if first in (process.pid, process.session)]
-    known = {process.pid for process in found}
-    while more := [process for process in left if process.parent in known and process.pid not in known]:
-        found += more
+    listed = list(all_processes)
+    members = [process for process in listed if first in (process.pid, process.session)]
+    known = {process.pid for process in members}
+    while more := [process for process in listed if process.parent in known and process.pid not in known]:
+        members += more
         known |= {process.pid for process in more}
-    return found
+    return members
 
 
 def memory_of(pids: Iterable[int], limit: int) -> int:
@@ -242,8 +242,8 @@ def _files_in_memory(pids: Iterable[int]) -> int:
             for name in os.listdir(directory):
                 with suppress(OSError):
                     if os.readlink(f"{directory}/{name}").startswith("/memfd:"):
-                        found = os.stat(f"{directory}/{name}")
-                        sizes[found.st_dev, found.st_ino] = found.st_blocks * 512
+                        status = os.stat(f"{directory}/{name}")
+                        sizes[status.st_dev, status.st_ino] = status.st_blocks * 512
     return sum(sizes.values())
 
 
@@ -282,13 +282,13 @@ def candidates(own: Iterable[Path]) -> list[Path]:
 
     own: where this process finds its group. A lab's group is none, for its end must not wait for a submission's.
     """
-    found = [
+    writable = [
         directory
         for start in own
         for directory in _upwards(start)
         if lab_of_group(directory.name) is None and os.access(directory, os.W_OK)
     ]
-    return sorted(found, key=lambda directory: not has_controllers(directory))
+    return sorted(writable, key=lambda directory: not has_controllers(directory))
 
 
 def _upwards(directory: Path) -> Iterator[Path]:

@@ -75,8 +75,8 @@ def share_decoded(k: int, r: int, blocked: float, seed: int = 1) -> float:
     return decoded / UNITS
 
 
-def _case(said: Any, k: int, blocked: float, target: float) -> CheckResult:
-    r, least = _whole(said), least_repairs(k, blocked, target)
+def _case(answer: Any, k: int, blocked: float, target: float) -> CheckResult:
+    r, least = _whole(answer), least_repairs(k, blocked, target)
     probability = decode_probability(k, r, blocked)
     text = (
         f"steps 4 to 6, k = {k}, {blocked:.0%} blocked: r = {r} decodes {probability:.3f} of units ({target})"
@@ -88,7 +88,7 @@ def _case(said: Any, k: int, blocked: float, target: float) -> CheckResult:
     return CheckResult(r == least, text)
 
 
-def _whole(said: Any) -> int:
-    if isinstance(said, bool) or not isinstance(said, int | np.integer) or not 0 <= said <= 200:
-        raise AnswerError(f"repairs() gave {said!r}: a whole number from 0 to 200 is wanted")
-    return int(said)
+def _whole(answer: Any) -> int:
+    if isinstance(answer, bool) or not isinstance(answer, int | np.integer) or not 0 <= answer <= 200:
+        raise AnswerError(f"repairs() gave {answer!r}: a whole number from 0 to 200 is wanted")
+    return int(answer)

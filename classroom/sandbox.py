@@ -164,8 +164,8 @@ def check_sandbox() -> None:
         check=False,
     )
     if tried.returncode:
-        said = tried.stderr.strip().splitlines()[-1:] or ["it ended without a word"]
-        raise SandboxError(f"no sandbox can be made here ({said[0]}): {remedy}")
+        last_lines = tried.stderr.strip().splitlines()[-1:] or ["it ended without a word"]
+        raise SandboxError(f"no sandbox can be made here ({last_lines[0]}): {remedy}")
 
 
 def run(

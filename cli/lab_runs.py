@@ -34,7 +34,7 @@ def asked_for(name: str, changes: SpecChanges, path_policy: Path | None) -> Load
 
 
 def run_in_lab(
-    asked: LoadedSpec,
+    loaded: LoadedSpec,
     chosen: Fit,
     directory: Path,
     json_file: str | None,
@@ -45,7 +45,7 @@ def run_in_lab(
     recording: Recording | None = None,
     demo: bool = False,
 ) -> None:
-    """Run *asked* as it was sized in a lab of its own, print its result and keep it below *directory*.
+    """Run *loaded* as it was sized in a lab of its own, print its result and keep it below *directory*.
 
     keep: leave the fabric up for experiments afterwards. demo: its page opens on the tour, and what is begun there
     meanwhile runs afterwards. Raises what `run_experiment` raises.
@@ -81,7 +81,7 @@ def run_in_lab(
     with results_for_caller(directory, f"{spec.name}-*"), Display(spec.title) as display:
         result = run(
             spec,
-            spec_text(spec) if chosen.changes else asked.text,
+            spec_text(spec) if chosen.changes else loaded.text,
             RunOptions(
                 results=directory,
                 database=database,

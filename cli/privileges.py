@@ -29,10 +29,10 @@ def lab_obstacle() -> str | None:
     if is_root():
         return None
     try:
-        asked = subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False).returncode
+        exit_code = subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False).returncode
     except OSError:
         return "labs need root, and there is no sudo"
-    return "labs need root, and sudo asks for a password" if asked else None
+    return "labs need root, and sudo asks for a password" if exit_code else None
 
 
 def need_lab(command: str) -> None:

@@ -138,22 +138,22 @@ def _settings_of(
     return Settings(fabric, buffer, hosts, paths, seed)
 
 
-def _marks(hosts: Transport, asked: int | None, buffer_packets: int | None) -> int:
+def _marks(hosts: Transport, mark_from: int | None, buffer_packets: int | None) -> int:
     """Return the number of waiting packets from which ports mark; 0: never.
 
     Raises:
         SettingsError: no host reads marks, or no port holds so many packets.
     """
     reads = isinstance(hosts, Tcp) and hosts.marks
-    number = (MARK_FROM_PACKETS if reads else 0) if asked is None else asked
+    number = (MARK_FROM_PACKETS if reads else 0) if mark_from is None else mark_from
     if number and not reads:
         raise SettingsError(
             f"--mark-from {number}: no host reads marks: give --transport dctcp, or leave it out"
         )
     if buffer_packets is not None and number > buffer_packets:
         raise SettingsError(
-            f"--mark-from {number}{' (the default)' if asked is None else ''}: ports hold {buffer_packets} packets, so "
-            "none would be marked: give fewer, or more --buffer-packets"
+            f"--mark-from {number}{' (the default)' if mark_from is None else ''}: ports hold {buffer_packets} "
+            "packets, so none would be marked: give fewer, or more --buffer-packets"
         )
     return number
 

@@ -33,8 +33,8 @@ def sized(spec: Spec, *, fitting: bool, scale: float | None, paths_first: bool =
     """
     cores = own_cores().effective
     try:
-        asked = busiest(spec, REFERENCE)
-        costs = REFERENCE if asked.share(cores) < _SURE_SHARE else measured_costs()
+        load = busiest(spec, REFERENCE)
+        costs = REFERENCE if load.share(cores) < _SURE_SHARE else measured_costs()
         if scale is not None:
             chosen = scaled(spec, scale, costs, paths_first=paths_first)
         elif fitting:

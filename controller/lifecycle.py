@@ -337,8 +337,8 @@ class RunningController:
 
 def port_queues(scheme: Scheme) -> PortQueues:
     """Return the queues that every port has under *scheme*."""
-    asked = scheme.queues
-    return ONE_QUEUE if asked is None else PortQueues(asked.number, asked.buffer_packets)
+    queues = scheme.queues
+    return ONE_QUEUE if queues is None else PortQueues(queues.number, queues.buffer_packets)
 
 
 def _leaf_key(dpid: int) -> str:

@@ -31,9 +31,9 @@ class Refused(Exception):
     """A trial failed; the text is what was said."""
 
 
-def _checked(result: int, what: str) -> None:
+def _checked(result: int, system_call: str) -> None:
     if result:
-        raise Refused(f"{what}: {os.strerror(ctypes.get_errno())}")
+        raise Refused(f"{system_call}: {os.strerror(ctypes.get_errno())}")
 
 
 def enter_namespaces() -> None:

@@ -27,11 +27,11 @@ def _of_preset(name: str) -> tuple[answers.EvidenceClaim, ...]:
     from simulation.evidence_document import key_of
 
     spec = spec_from_dict(read(find_spec(name).read_text(encoding="utf-8"), name).data)
-    found: list[answers.EvidenceClaim] = []
+    claims: list[answers.EvidenceClaim] = []
     for claim, paper in claims_of_papers(spec.claims):
         assert claim.compare is not None
         row = _rows().get(key_of(name, claim))
-        found.append(
+        claims.append(
             {
                 "preset": name,
                 "paper": paper,
@@ -44,7 +44,7 @@ def _of_preset(name: str) -> tuple[answers.EvidenceClaim, ...]:
                 "row": None if row is None else _view(row),
             }
         )
-    return tuple(found)
+    return tuple(claims)
 
 
 @lru_cache(maxsize=1)

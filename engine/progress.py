@@ -115,7 +115,7 @@ def _left_s(
     parts: Sequence[Mapping[str, Any]], reports: Mapping[int, WorkerReportBody], workers: int
 ) -> float | None:
     """Return the seconds that are left: reported for what runs, estimated for what waits, shared by workers."""
-    left = longest = 0.0
+    total_s = longest = 0.0
     for row in parts:
         share = 1 - row["runs_kept"] / row["runs"] if row["runs"] else 1.0
         own = 0.0
@@ -124,7 +124,7 @@ def _left_s(
         elif row["state"] == "running":
             report = reports.get(row["id"])
             own = row["estimated_s"] * share if report is None or report.left_s is None else report.left_s
-        left, longest = left + own, max(longest, own)
+        total_s, longest = total_s + own, max(longest, own)
     if not any(row["state"] in ("queued", "running") for row in parts):
         return None
-    return round(max(left / max(workers, 1), longest), 1)
+    return round(max(total_s / max(workers, 1), longest), 1)

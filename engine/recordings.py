@@ -92,14 +92,14 @@ def problem(experiment: Mapping[str, Any]) -> str:
 
 def main() -> None:
     """Write the recording that a request asks for to standard output, or why there is none."""
-    asked = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     try:
         trace = record_again(
-            spec_from_dict(asked["spec"]),
-            asked["scheme"],
-            repeat=asked["repeat"],
-            from_ms=asked["from_ms"],
-            for_ms=asked["for_ms"],
+            spec_from_dict(request["spec"]),
+            request["scheme"],
+            repeat=request["repeat"],
+            from_ms=request["from_ms"],
+            for_ms=request["for_ms"],
         )
     except SettingsError as error:
         sys.stdout.buffer.write(str(error).encode())

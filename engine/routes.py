@@ -218,7 +218,7 @@ class EngineRoutes:
     )
     def recording(self, experiment: int) -> Response:
         scheme, repeat = text("scheme"), number("repeat", 1, 1) or 1
-        asked = {
+        arguments = {
             "scheme": scheme,
             "repeat": repeat,
             "from_ms": number("from_ms", 0),
@@ -230,19 +230,19 @@ class EngineRoutes:
             return self._kept_recording(head, scheme, repeat)
         if why := recordings.problem(head):
             raise ProblemError(409, why)
-        request_lines = [json.dumps(asked | {"spec": head["spec"]}).encode()]
+        request_lines = [json.dumps(arguments | {"spec": head["spec"]}).encode()]
         recorded = printed("a recording", "made", ("engine.recordings",), request_lines)
         if not recorded.startswith(recordings.GZIP):
             raise ProblemError(409, recorded.decode())
         return Response(recorded, mimetype=RECORDING)
 
     def _kept_recording(self, head: dict[str, Any], scheme: str, repeat: int) -> Response:
-        found = recordings.kept_run(head, scheme, repeat)
-        if isinstance(found, str):
-            raise ProblemError(409, found)
-        recorded = self._store.recording(found)
+        run = recordings.kept_run(head, scheme, repeat)
+        if isinstance(run, str):
+            raise ProblemError(409, run)
+        recorded = self._store.recording(run)
         if recorded is None:
-            raise ProblemError(409, f"the recording of run {found} has just been deleted, as old records are")
+            raise ProblemError(409, f"the recording of run {run} has just been deleted, as old records are")
         return Response(recorded, mimetype=RECORDING)
 
     @post(

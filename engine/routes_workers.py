@@ -69,7 +69,7 @@ class WorkerRoutes:
         claimed = self._engine.claim(wanted.worker, wanted.fabric, wanted.takes)
         if claimed is None:
             return {"claim": None}
-        kept: list[answers.KeptView] = [
+        kept_runs: list[answers.KeptView] = [
             {"label": label, "repeat": repeat, "run": run} for label, repeat, run in claimed.kept
         ]
         return {
@@ -80,7 +80,7 @@ class WorkerRoutes:
                 "spec": claimed.spec,
                 "fabric": claimed.fabric,
                 "simulated": claimed.simulated,
-                "kept": kept,
+                "kept": kept_runs,
                 "record": None if claimed.record is None else dict(claimed.record),
             }
         }

@@ -27,7 +27,7 @@ def simulate_claim(
     """
     spec = spec_from_dict(claim["spec"])
     number = record.begin(spec, own_versions() | {"capstan": VERSION})
-    kept = list(record.finished_runs([spec.plan(repeat) for repeat in range(spec.repeats)]))
+    finished = list(record.finished_runs([spec.plan(repeat) for repeat in range(spec.repeats)]))
 
     def on_run(run: Run) -> Run:
         return replace(run, run_id=record.add(run, run_body(run, spec.seed, time.time())))
@@ -36,8 +36,8 @@ def simulate_claim(
         on_progress(
             RunProgress(
                 stage=step.label,
-                run=len(kept) + step.run,
-                runs=len(kept) + step.runs,
+                run=len(finished) + step.run,
+                runs=len(finished) + step.runs,
                 finished=step.finished,
                 failed=0,
                 flows=step.flows,
@@ -46,5 +46,5 @@ def simulate_claim(
             )
         )
 
-    document, _ = simulate_document(spec, on_step, cores=cores, kept=kept, on_run=on_run)
+    document, _ = simulate_document(spec, on_step, cores=cores, finished=finished, on_run=on_run)
     record.finish({**document, "experiment": number})

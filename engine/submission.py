@@ -195,13 +195,13 @@ def preset_submission(name: str) -> Submission:
 
 def _submission(spec: Spec, text: str, simulated: bool = False) -> Submission:
     jobs = [
-        _job(point.spec, text, at=point.at, words=words(spec.sweep, point.at), simulated=simulated)
+        _job(point.spec, text, point=point.at, words=words(spec.sweep, point.at), simulated=simulated)
         for point in points(spec)
     ]
     if not spec.sweep:
         return Submission(spec, text, replace(jobs[0], at=None, words=""), ())
     total = replace(
-        _job(spec, text, at=None, words="", simulated=simulated),
+        _job(spec, text, point=None, words="", simulated=simulated),
         runs=sum(job.runs for job in jobs),
         estimated_s=sum(job.estimated_s for job in jobs),
     )
@@ -214,7 +214,7 @@ def fabric_key(spec: Spec) -> str:
     return hashlib.sha256(json.dumps(plain(shape), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _job(spec: Spec, text: str, *, at: tuple[Any, ...] | None, words: str, simulated: bool) -> NewJob:
+def _job(spec: Spec, text: str, *, point: tuple[Any, ...] | None, words: str, simulated: bool) -> NewJob:
     return NewJob(
         name=spec.name,
         title=spec.title,
@@ -224,7 +224,7 @@ def _job(spec: Spec, text: str, *, at: tuple[Any, ...] | None, words: str, simul
         runs=len(spec.schemes) * spec.repeats,
         estimated_s=simulated_s(spec) if simulated else expected_s(spec),
         fabric=fabric_key(spec),
-        at=at,
+        at=point,
         words=words,
         simulated=simulated,
     )

@@ -156,9 +156,9 @@ def new_figure(width_in: float = 6.4, height_in: float = 3.8) -> Figure:
     return Figure(figsize=(width_in, height_in), layout="constrained")
 
 
-def axis_label(what: str, unit: str = "") -> str:
-    """Return a label such as ``completion time (ms)``; a bare *what* is a pure number."""
-    return f"{what} ({unit})" if unit else what
+def axis_label(quantity: str, unit: str = "") -> str:
+    """Return a label such as ``completion time (ms)``; a bare *quantity* is a pure number."""
+    return f"{quantity} ({unit})" if unit else quantity
 
 
 def label(axes: Axes, *, x: str, y: str, x_unit: str = "", y_unit: str = "", title: str = "") -> None:

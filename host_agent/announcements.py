@@ -52,22 +52,24 @@ def read_announcement(data: bytes) -> tuple[bytes, float]:
         AnnouncementError: it is not one.
     """
     try:
-        said = build(_Announcement, json.loads(data), "announcement")
+        announcement = build(_Announcement, json.loads(data), "announcement")
         source, destination = (
-            ipaddress.ip_address(said.source).packed,
-            ipaddress.ip_address(said.destination).packed,
+            ipaddress.ip_address(announcement.source).packed,
+            ipaddress.ip_address(announcement.destination).packed,
         )
-        size = math.inf if said.bytes is None else float(said.bytes)
+        size = math.inf if announcement.bytes is None else float(announcement.bytes)
     except (PlainError, ValueError, OverflowError, RecursionError) as error:
         raise AnnouncementError(str(error)) from None
-    ports = (said.source_port, said.destination_port)
+    ports = (announcement.source_port, announcement.destination_port)
     if len(source) != len(destination):
-        raise AnnouncementError(f"{said.source} and {said.destination} are not of one IP version")
+        raise AnnouncementError(
+            f"{announcement.source} and {announcement.destination} are not of one IP version"
+        )
     if not all(0 < port < 65536 for port in ports):
         raise AnnouncementError(f"ports {ports[0]} and {ports[1]} must be 1..65535")
     if size < 0:
-        raise AnnouncementError(f"bytes: {said.bytes} must not be negative")
-    key = bytes((_PROTOCOLS[said.protocol],)) + source + destination
+        raise AnnouncementError(f"bytes: {announcement.bytes} must not be negative")
+    key = bytes((_PROTOCOLS[announcement.protocol],)) + source + destination
     key += b"".join(port.to_bytes(2, "big") for port in ports)
     return key, size
 

@@ -229,10 +229,10 @@ class Channel:
             self._take(early)
         os.eventfd_write(self._wake, 1)  # who takes messages now also sends what waits
         while not self._stop.is_set():
-            left = self._received_at + SILENCE_S - time.monotonic()
-            if left <= 0:
+            remaining_s = self._received_at + SILENCE_S - time.monotonic()
+            if remaining_s <= 0:
                 self._failure = ControlError(f"nothing was received of it for {SILENCE_S:g} s")
-            if left <= 0 or self._ended.wait(left):
+            if remaining_s <= 0 or self._ended.wait(remaining_s):
                 break
         with self._lock:
             self._lose()

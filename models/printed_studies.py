@@ -194,11 +194,11 @@ def htpc_fig5() -> Study:
             Panel(
                 title,
                 window,
-                Axis(what),
+                Axis(quantity),
                 xs,
                 tuple(curve(name, ys, style) for (name, style), ys in of.items()),
             )
-            for title, what, of in (
+            for title, quantity, of in (
                 ("(a) short flows", "packets delivered, of those sent", short),
                 ("(b) long flows", "P(time-out)", long),
             )

@@ -96,12 +96,12 @@ def halving_probability(fabric: Asymmetry, window: int) -> float:
 def _keeping(window: int, reach: int, bad: float, threshold: int) -> float:
     if window <= 0:
         return 1.0
-    kept = pow(1.0 - bad, window)
+    probability = pow(1.0 - bad, window)
     for j in range(1, window + 1):
         overtaking = min(reach, window - j)
         few = sum(binomial(overtaking, x, 1.0 - bad) for x in range(min(threshold, overtaking + 1)))
-        kept += pow(1.0 - bad, j - 1) * bad * few * _keeping(window - j - reach, reach, bad, threshold)
-    return kept
+        probability += pow(1.0 - bad, j - 1) * bad * few * _keeping(window - j - reach, reach, bad, threshold)
+    return probability
 
 
 def md1_wait(load: float) -> float:
@@ -197,28 +197,28 @@ def flow_time(packets: int, largest: int, round_time: Floats, halving: Floats) -
     halved = np.maximum(LEAST_WINDOW, window // 2)
     grown = np.minimum(window + 1, largest)
     doubled = np.minimum(window * 2, largest)
-    for left in range(1, min(packets, largest) + 1):
-        last = window >= left
-        remain = np.maximum(left - window, 0)
-        sent = np.minimum(window, left)
+    for packets_left in range(1, min(packets, largest) + 1):
+        last = window >= packets_left
+        remain = np.maximum(packets_left - window, 0)
+        sent = np.minimum(window, packets_left)
         back = avoiding[remain, halved]
         cost = round_time[sent]
-        avoiding[left] = cost + np.where(
+        avoiding[packets_left] = cost + np.where(
             last, 0.0, halving[sent] * back + (1.0 - halving[sent]) * avoiding[remain, grown]
         )
-        starting[left] = cost + np.where(
+        starting[packets_left] = cost + np.where(
             last, 0.0, halving[sent] * back + (1.0 - halving[sent]) * starting[remain, doubled]
         )
-        avoiding[left, 0] = starting[left, 0] = 0.0  # no such window
+        avoiding[packets_left, 0] = starting[packets_left, 0] = 0.0  # no such window
     # No window is the last one from here on: the same by fewer steps, for most flows are far longer than a window.
     width = largest + 1
-    kept = 1.0 - halving
+    growing = 1.0 - halving
     flat_avoiding, flat_starting = avoiding.reshape(-1), starting.reshape(-1)
     before = -window * width
-    for left in range(largest + 1, packets + 1):
-        here = left * width + before
+    for packets_left in range(largest + 1, packets + 1):
+        here = packets_left * width + before
         back = halving * flat_avoiding[here + halved]
-        avoiding[left] = round_time + (back + kept * flat_avoiding[here + grown])
-        starting[left] = round_time + (back + kept * flat_starting[here + doubled])
-        avoiding[left, 0] = starting[left, 0] = 0.0
+        avoiding[packets_left] = round_time + (back + growing * flat_avoiding[here + grown])
+        starting[packets_left] = round_time + (back + growing * flat_starting[here + doubled])
+        avoiding[packets_left, 0] = starting[packets_left, 0] = 0.0
     return float(starting[packets, min(INITIAL_WINDOW, largest)]), avoiding

@@ -48,7 +48,7 @@ def asymmetry() -> Study:
 
 def _times(title: str, axis: Axis, xs: list[float], *, fabrics: list[tr.Asymmetry], where: str) -> Study:
     rps = [tr.rps_time(fabric, SHORT_PACKETS) for fabric in fabrics]
-    kept = [tr.tr_time(fabric, SHORT_PACKETS) for fabric in fabrics]
+    tr_times = [tr.tr_time(fabric, SHORT_PACKETS) for fabric in fabrics]
     rps_rate = [LONG_PACKETS / tr.rps_time(fabric, LONG_PACKETS) for fabric in fabrics]
     kept_rate = [LONG_PACKETS / tr.tr_time(fabric, LONG_PACKETS) for fabric in fabrics]
     rng = np.random.default_rng(SEED)
@@ -63,7 +63,7 @@ def _times(title: str, axis: Axis, xs: list[float], *, fabrics: list[tr.Asymmetr
                 axis,
                 Axis("completion time", "packet times"),
                 tuple(xs),
-                (curve("rps", rps, "rps"), curve("tr", kept, "tr")),
+                (curve("rps", rps, "rps"), curve("tr", tr_times, "tr")),
             ),
             Panel(
                 f"a flow of {LONG_PACKETS} packets",
@@ -97,7 +97,7 @@ def _times(title: str, axis: Axis, xs: list[float], *, fabrics: list[tr.Asymmetr
             (
                 round(x, 3),
                 round(rps[i], 1),
-                round(kept[i], 1),
+                round(tr_times[i], 1),
                 round(tr.rps_window(fabric, SHORT_PACKETS), 2),
                 round(tr.tr_window(fabric, SHORT_PACKETS), 2),
                 round(rps_rate[i], 3),
@@ -129,14 +129,14 @@ def windows() -> Study:
         points = [trials.halvings(fabric, size, ROUNDS, rng) if size % 4 == 0 else None for size in sizes]
         halving.append(curve(label, points, trials=True))
     shares = range(0, 13)
-    left = {
+    rps_windows = {
         threshold: [
             tr.rps_window(replace(base, fast_retransmit=threshold, bad_paths=bad), LONG_PACKETS)
             for bad in shares
         ]
         for threshold in thresholds
     }
-    kept = tr.tr_window(base, LONG_PACKETS)
+    tr_window = tr.tr_window(base, LONG_PACKETS)
     return Study(
         "TR: what reordering does to TCP's window under RPS",
         (
@@ -153,8 +153,8 @@ def windows() -> Study:
                 Axis("window w", "packets"),
                 tuple(float(bad) for bad in shares),
                 (
-                    *(curve(f"H = {threshold}", ys) for threshold, ys in left.items()),
-                    curve("tr", [kept] * len(shares), "tr"),
+                    *(curve(f"H = {threshold}", ys) for threshold, ys in rps_windows.items()),
+                    curve("tr", [tr_window] * len(shares), "tr"),
                 ),
             ),
         ),
@@ -164,7 +164,8 @@ def windows() -> Study:
             "w, tr (pkt)",
         ),
         tuple(
-            (bad, *(round(ys[i], 2) for ys in left.values()), round(kept, 2)) for i, bad in enumerate(shares)
+            (bad, *(round(ys[i], 2) for ys in rps_windows.values()), round(tr_window, 2))
+            for i, bad in enumerate(shares)
         ),
         (
             f"w: packets per round of a flow of {LONG_PACKETS}; pkt: packets.",

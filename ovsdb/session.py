@@ -188,16 +188,16 @@ class OvsdbSession:
 
     def _update(self, updates: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
         for table, rows in updates.items():
-            kept = self.tables[table]
+            stored = self.tables[table]
             for uuid, change in rows.items():
                 if "new" in change:
-                    row = kept.setdefault(uuid, {})
+                    row = stored.setdefault(uuid, {})
                     row.update({name: plain_value(value) for name, value in change["new"].items()})
                     if row.keys() != self._columns[table]:
                         raise OvsdbError(f"a row of table {table} has not the columns that were asked for")
                     self._count((table, uuid), ROW_BYTES + sum(map(_size, row.values())))
                 else:
-                    kept.pop(uuid, None)
+                    stored.pop(uuid, None)
                     self._count((table, uuid), 0)
 
     def _count(self, row: tuple[str, str], size: int) -> None:

@@ -62,8 +62,8 @@ def words(bounds: Meta, unit: str = "") -> str:
         ("at most", bounds.le),
         ("below", bounds.lt),
     )
-    said = [f"{rule} {_digits(limit)}{after}" for rule, limit in limits if limit is not None]
-    return f"must be {' and '.join(said)}"
+    rules = [f"{rule} {_digits(limit)}{after}" for rule, limit in limits if limit is not None]
+    return f"must be {' and '.join(rules)}"
 
 
 def in_json_schema(bounds: Meta) -> dict[str, float]:

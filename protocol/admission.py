@@ -133,8 +133,8 @@ def decode_body(body: bytes) -> AdmissionMessage:
     """Return the message in a body. Raise AdmissionError on what is none."""
     kind, size = body[0] if body else 0, len(body)
     if kind == 1 and size == _REQUEST.size:
-        _, sequence, flow, destination, left = _REQUEST.unpack(body)
-        return Request(sequence, flow, str(ipaddress.IPv4Address(destination)), left)
+        _, sequence, flow, destination, remaining_bytes = _REQUEST.unpack(body)
+        return Request(sequence, flow, str(ipaddress.IPv4Address(destination)), remaining_bytes)
     if kind == 2 and size == _FINISHED.size:
         return Finished(*_FINISHED.unpack(body)[1:])
     if kind == 3 and size == _GRANT.size:

@@ -42,13 +42,13 @@ def one_way_ps(policy: AdmissionPolicy, round_trip_us: float | None) -> int:
     Raises:
         SettingsError: requests would be repeated before they can be answered, for ever.
     """
-    asked = CONTROL_ROUND_TRIP_US if round_trip_us is None else round_trip_us
-    if asked >= policy.retry_s * 1e6:
+    answer_us = CONTROL_ROUND_TRIP_US if round_trip_us is None else round_trip_us
+    if answer_us >= policy.retry_s * 1e6:
         raise SettingsError(
-            f"simulation.control_round_trip_us: an answer takes {asked:g} us, but agents ask again after "
+            f"simulation.control_round_trip_us: an answer takes {answer_us:g} us, but agents ask again after "
             f"{policy.retry_s * 1e6:g} us: give less, or a longer admission.retry_s"
         )
-    return round(asked * 1e6 / 2)
+    return round(answer_us * 1e6 / 2)
 
 
 class SimulatedController:

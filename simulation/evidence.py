@@ -124,9 +124,9 @@ def no_lab_for(spec: Spec, claim: Claim) -> str:
 def _compared_alone(spec: Spec, claims: Iterable[Claim], repeats: int) -> Spec:
     """Return a spec with those of its schemes alone that these claims compare."""
     named = {label for claim in claims if claim.compare for label in labels(claim.compare)}
-    kept = tuple(choice for choice in spec.schemes if choice.label in named)
-    baseline = spec.baseline if spec.baseline in named else kept[0].label
-    return replace(spec, schemes=kept, baseline=baseline, repeats=repeats)
+    compared = tuple(choice for choice in spec.schemes if choice.label in named)
+    baseline = spec.baseline if spec.baseline in named else compared[0].label
+    return replace(spec, schemes=compared, baseline=baseline, repeats=repeats)
 
 
 def simulate_claims(name: str, spec: Spec, on_point: Callable[[str], None] = lambda point: None) -> list[Row]:
@@ -150,27 +150,30 @@ def simulate_claims(name: str, spec: Spec, on_point: Callable[[str], None] = lam
     for place, (claim, _) in zip(findings, claims, strict=True):
         if claim.compare is not None and is_across(claim):
             place.append(At("", find_across(claim.compare, by_tick, spec.seed).to_dict()))
-    return [Row(paper, name, claim, tuple(at)) for (claim, paper), at in zip(claims, findings, strict=True)]
+    return [
+        Row(paper, name, claim, tuple(outcomes))
+        for (claim, paper), outcomes in zip(claims, findings, strict=True)
+    ]
 
 
 def write_rows(rows: Sequence[Row], name: str, spec: Spec, directory: Path) -> None:
     """Keep what a preset's claims came to, for `kept_rows`."""
     directory.mkdir(parents=True, exist_ok=True)
-    kept = [
+    documents = [
         {"problem": row.problem, "at": [[point.point, point.finding] for point in row.simulated]}
         for row in rows
     ]
-    text = json.dumps({"spec": spec_to_dict(spec), "rows": kept})
+    text = json.dumps({"spec": spec_to_dict(spec), "rows": documents})
     (directory / f"{name}.json").write_text(text, encoding="utf-8")
 
 
 def kept_rows(name: str, spec: Spec, directory: Path) -> list[Row] | None:
     """Return what `write_rows` has kept of the very same spec; None: nothing."""
     try:
-        kept = json.loads((directory / f"{name}.json").read_text(encoding="utf-8"))
+        document = json.loads((directory / f"{name}.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    if kept["spec"] != json.loads(json.dumps(spec_to_dict(spec))):
+    if document["spec"] != json.loads(json.dumps(spec_to_dict(spec))):
         return None
     claims = claims_of_papers(spec.claims)
     return [
@@ -181,7 +184,7 @@ def kept_rows(name: str, spec: Spec, directory: Path) -> list[Row] | None:
             tuple(At(point, _judged(claim, ours)) for point, ours in row["at"]),
             problem=row["problem"],
         )
-        for (claim, paper), row in zip(claims, kept["rows"], strict=True)
+        for (claim, paper), row in zip(claims, document["rows"], strict=True)
     ]
 
 
@@ -198,8 +201,8 @@ def with_switches(rows: Sequence[Row], spec: Spec, results: Path) -> list[Row]:
 
 
 def _on_switches(row: Row, spec: Spec, document: Mapping[str, Any] | None) -> Row:
-    if found := tuple(_lab(document, row.claim)):
-        return replace(row, on_switches=found, lab=_sizing(document))
+    if outcomes := tuple(_lab(document, row.claim)):
+        return replace(row, on_switches=outcomes, lab=_sizing(document))
     return replace(row, lab=no_lab_for(spec, row.claim))
 
 

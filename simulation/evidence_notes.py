@@ -43,10 +43,10 @@ class Reason:
     def narrowness(self, preset: str, claim: Claim) -> int | None:
         """Return how many of its fields name the claim; None: it is about others."""
         compare = claim.compare
-        asked = (self.figure, self.scheme, self.against, self.measure)
+        pattern = (self.figure, self.scheme, self.against, self.measure)
         compared = ("", "", "") if compare is None else (compare.scheme, compare.against, compare.measure)
         given = [
-            (mine, theirs) for mine, theirs in zip(asked, (claim.figure, *compared), strict=True) if mine
+            (mine, theirs) for mine, theirs in zip(pattern, (claim.figure, *compared), strict=True) if mine
         ]
         if preset != self.preset or any(mine != theirs for mine, theirs in given):
             return None

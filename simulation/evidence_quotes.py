@@ -79,7 +79,7 @@ def _schemes(claim: Claim) -> frozenset[str | None]:
 def _figures(rows: Iterable[EvidenceRow]) -> set[str]:
     """Return ratios and bounds of rows as reasons write them."""
     figures = (
-        figure for row in rows for found in (row.simulated, row.on_switches) for figure in found.figures
+        figure for row in rows for outcome in (row.simulated, row.on_switches) for figure in outcome.figures
     )
     values = (value for figure in figures for value in (figure.ratio, figure.low, figure.high))
     return {f"{value:.2f}" for value in values if value is not None}

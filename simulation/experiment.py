@@ -56,14 +56,14 @@ def simulate_document(
     on_step: OnStep = lambda step: None,
     *,
     cores: int = 1,
-    kept: Collection[Run] = (),
+    finished: Collection[Run] = (),
     on_run: Callable[[Run], Run] = lambda run: run,
     recorder: Recorder | None = None,
     shaped: bool = False,
 ) -> tuple[dict[str, Any], list[Run]]:
     """Return the result document of a spec without a sweep, and its runs. recorder: of the first run.
 
-    shaped: links are shapers, as the lab's are. kept: runs of it that are there already.
+    shaped: links are shapers, as the lab's are. finished: runs of it that are there already.
     on_run: called with each run as it ends; returns it as it was recorded.
 
     Raises:
@@ -71,8 +71,8 @@ def simulate_document(
     """
     started, begun = datetime.now(UTC), time.monotonic()
     case = prepare(spec, shaped=shaped)
-    runs = list(kept)
-    there = {(0, run.label, run.repeat) for run in kept}
+    runs = list(finished)
+    there = {(0, run.label, run.repeat) for run in finished}
     with closing(simulate([case], on_step, cores=cores, without=there, recorder=recorder)) as ended:
         runs += [on_run(run) for _, run in ended]
     runs = in_order(spec, runs)
@@ -116,13 +116,13 @@ def simulate_sweep(
     cases = [prepare(point.spec, words(spec.sweep, point.at), own_paths) for point in grid]
     ended = _simulated(cases, on_step, cores)
     with _whole_directory(results, spec.name, ended[0]) as place:
-        kept = []
-        for index, (at, point) in enumerate(zip(grid, ended, strict=True)):
+        of_points = []
+        for index, (grid_point, point) in enumerate(zip(grid, ended, strict=True)):
             directory = place.partial / f"point-{index + 1:0{len(str(len(grid)))}d}"
             directory.mkdir()
             write_result(directory, point.document, point.runs, spec_text(point.spec))
-            kept.append((at.at, directory, point.document))
-        whole = sweep_document(spec, kept)
+            of_points.append((grid_point.at, directory, point.document))
+        whole = sweep_document(spec, of_points)
         write_sweep(place.partial, whole, text)
     return Simulated(whole, place.whole, ended)
 
@@ -143,14 +143,14 @@ def _simulated(
         for index, run in ended:
             runs[index].append(run)
             ended_s[index] = time.monotonic() - begun
-    found = []
+    simulated = []
     for index, (case, of_case) in enumerate(zip(cases, runs, strict=True)):
         ordered = in_order(case.spec, of_case)
         # cases overlap: each lasted from the end of those before it, so that their sum is what all of them took
         lasted_s = max(0.0, ended_s[index] - max(ended_s[:index], default=0.0))
         document = _document(case, ordered, started, lasted_s)
-        found.append(SimulatedPoint(case.spec, document, ordered, started.timestamp()))
-    return found
+        simulated.append(SimulatedPoint(case.spec, document, ordered, started.timestamp()))
+    return simulated
 
 
 def _document(case: Case, runs: Sequence[Run], started: datetime, duration_s: float) -> dict[str, Any]:
@@ -232,12 +232,12 @@ def _links_rooms(links: Sequence[Link]) -> str:
     packets, in_bytes = (
         sorted({limit for link in links if (limit := link.limits[unit]) is not None}) for unit in range(2)
     )
-    found = [
+    limits = [
         f"{sizes[0]} {unit}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} {unit}"
         for sizes, unit in ((packets, "packets"), (in_bytes, "B"))
         if sizes
     ]
-    return " or ".join(found) + (" by link" if len(packets) + len(in_bytes) > 1 else "")
+    return " or ".join(limits) + (" by link" if len(packets) + len(in_bytes) > 1 else "")
 
 
 def _unmarked(case: Case) -> str:
@@ -264,34 +264,38 @@ def _notices(case: Case) -> list[str]:
     """Return what people must know of a simulated result."""
     tcp, clock = case.transport, case.schemes[0][1].clock
     profile = case.spec.simulation.profile or case.spec.transport.profile
-    found = [
+    notices = [
         f"Simulated, packet by packet: {transport_words(tcp, profile)}. {_rooms(case)} "
         f"{'Hosts take no time.' if case.setting.fabric.shaped else 'Hosts and switches take no time.'}"
     ]
     if case.setting.fabric.shaped:
-        found.append(
+        notices.append(
             "Links are shapers, as the lab's: a packet is at the far end as soon as it may be sent, and the next one "
             f"waits for as long as its bits take; a switch takes {SWITCH_PS / 10**6:g} us for each."
         )
     if case.mark_from:
         others = ", and drop there what cannot be marked" if case.spec.simulation.drop_unmarkable else ""
-        found.append(
+        notices.append(
             f"Ports mark packets (ECN) from {case.mark_from} waiting ones on{others}.{_unmarked(case)}"
         )
     if (shared := case.spec.simulation.shared_buffer) is not None:
-        found.append(
+        notices.append(
             f"Ports of a switch share {shared.bytes} B: a queue holds up to {shared.alpha:g} times what is free."
         )
     if case.spec.simulation.long_paths_apart and case.spec.workload.long_flows is not None:
-        found.append("Each long flow without end takes another path than the others where leaves hash flows.")
+        notices.append(
+            "Each long flow without end takes another path than the others where leaves hash flows."
+        )
     delay_ps = max(scheme.control_delay_ps for _, scheme in case.schemes)
     if delay_ps:
         loss = case.spec.simulation.control_loss or 0.0
         lost = f"; {loss:.3g} of these messages are lost, and asked for again" if loss else ""
-        found.append(f"Flows that ask get their grants {2 * delay_ps / 1e6:g} us after their requests{lost}.")
-    found += [f"Under {choice.label} {hosts.words()}." for choice, hosts in _of_schemes(case)]
+        notices.append(
+            f"Flows that ask get their grants {2 * delay_ps / 1e6:g} us after their requests{lost}."
+        )
+    notices += [f"Under {choice.label} {hosts.words()}." for choice, hosts in _of_schemes(case)]
     if clock > 1:
-        found.append(
+        notices.append(
             f"Agents' clocks go {clock:.3g} times slower than time: packets are faster than in any lab."
         )
-    return found
+    return notices

@@ -30,5 +30,5 @@ def first_problem(spec: Spec, *, asked_for_own_paths: bool = True) -> SettingsEr
 
 
 def _with_own_paths_out(spec: Spec) -> Spec:
-    kept = tuple(choice for choice in spec.schemes if not asks_for_own_paths(loader.load(choice.name)))
-    return replace(spec, schemes=kept)
+    choices = tuple(choice for choice in spec.schemes if not asks_for_own_paths(loader.load(choice.name)))
+    return replace(spec, schemes=choices)

@@ -63,9 +63,9 @@ class Learning:
         for flow in ended:
             by_host.setdefault(self._plan.flows[flow.row].source, []).append(flow)
         for host, flows in by_host.items():
-            said = self._finished(flows, now_s)
+            report = self._finished(flows, now_s)
             records, _ = checked(
-                said, host, owners=self._owners, hosts=self._hosts, addresses=self._addresses, now=now_s
+                report, host, owners=self._owners, hosts=self._hosts, addresses=self._addresses, now=now_s
             )
             self._window.add(records, now_s)
         self._window.expire(now_s)

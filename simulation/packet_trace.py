@@ -73,10 +73,10 @@ class Recorder:
             links=_links(recorded.fabric, recorded.spec.fabric.mtu, simulation.links()),
             flows=_flows(recorded, rows),
             packets=recording["packets"] | {"flow": [place[row] for row in recording["packets"]["flow"]]},
-            hops={**hops, "offered_ps": [at - begin_ps for at in hops["offered_ps"]]},
+            hops={**hops, "offered_ps": [time_ps - begin_ps for time_ps in hops["offered_ps"]]},
             releases={
                 **releases,
-                "at_ps": [at - begin_ps for at in releases["at_ps"]],
+                "at_ps": [time_ps - begin_ps for time_ps in releases["at_ps"]],
                 "flow": [place[row] for row in releases["flow"]],
             },
             modes=_modes(simulation, begin_ps, end_ps),
@@ -118,12 +118,16 @@ def _flows(recorded: Recorded, rows: Sequence[int]) -> dict[str, list[Any]]:
 
 def _modes(simulation: capstan_native.Simulation, begin_ps: int, end_ps: int) -> dict[str, list[Any]]:
     """Return the changes of leaves' modes in the window, behind the modes that were in force at its begin."""
-    changes = [(at, leaf, mode == "on") for at, leaf, mode, _ in simulation.mode_changes() if at <= end_ps]
-    before = {leaf: on for at, leaf, on in changes if at <= begin_ps}
+    changes = [
+        (time_ps, leaf, mode == "on")
+        for time_ps, leaf, mode, _ in simulation.mode_changes()
+        if time_ps <= end_ps
+    ]
+    before = {leaf: on for time_ps, leaf, on in changes if time_ps <= begin_ps}
     rows = [(0, leaf, on) for leaf, on in sorted(before.items())]
-    rows += [(at - begin_ps, leaf, on) for at, leaf, on in changes if at > begin_ps]
+    rows += [(time_ps - begin_ps, leaf, on) for time_ps, leaf, on in changes if time_ps > begin_ps]
     return {
-        "at_ps": [at for at, _, _ in rows],
+        "at_ps": [time_ps for time_ps, _, _ in rows],
         "leaf": [leaf for _, leaf, _ in rows],
         "on": [on for _, _, on in rows],
     }

@@ -58,8 +58,8 @@ def hosts_under(spec: Spec, scheme: SimulatedScheme) -> SimulatedHosts:
     marks = mark_from(spec, transport)
     if dctcp is not None:
         transport = replace(transport, control="dctcp", marks=True)
-        asked = spec.simulation.mark_from_packets
-        marks = dctcp.mark_from_packets if asked is None else asked
+        given = spec.simulation.mark_from_packets
+        marks = dctcp.mark_from_packets if given is None else given
     if scheme.scheme.estimates_by_marks:
         _check_estimator(scheme, transport, marks)
     buffer = _buffer(spec, scheme, need_marks(spec, scheme, marks))
@@ -72,14 +72,14 @@ def check_marks(spec: Spec, hosts: Sequence[SimulatedHosts]) -> None:
     Raises:
         SettingsError: it has none.
     """
-    asked = spec.simulation
-    if asked.drop_unmarkable and not any(setting.buffer.mark_from_packets for setting in hosts):
+    simulation = spec.simulation
+    if simulation.drop_unmarkable and not any(setting.buffer.mark_from_packets for setting in hosts):
         raise SettingsError(
             "no port marks, so nothing would be dropped",
             where="simulation.drop_unmarkable",
             remedy="give simulation.mark_from_packets",
         )
-    if asked.tcp.mark_acknowledgements and not any(_marks_data(setting.transport) for setting in hosts):
+    if simulation.tcp.mark_acknowledgements and not any(_marks_data(setting.transport) for setting in hosts):
         raise SettingsError(
             "no host's TCP reads marks",
             where="simulation.tcp.mark_acknowledgements",
@@ -90,13 +90,13 @@ def check_marks(spec: Spec, hosts: Sequence[SimulatedHosts]) -> None:
 def _check_estimator(scheme: SimulatedScheme, transport: Tcp, marks: int) -> None:
     if transport.marks and marks:
         return
-    what, where, remedy = (
+    problem, where, remedy = (
         ("ports mark nothing", "simulation.mark_from_packets", "give 1 or more")
         if transport.marks
         else ("packets of hosts cannot be marked", "simulation.congestion_control", "give dctcp")
     )
     raise SettingsError(
-        f"scheme {scheme.scheme.name}: {what}, so estimator marks would count losses alone",
+        f"scheme {scheme.scheme.name}: {problem}, so estimator marks would count losses alone",
         where=where,
         remedy=f"{remedy}, or estimator: loss-rate",
     )
@@ -107,15 +107,15 @@ def _marks_data(transport: Tcp | PFabricHosts) -> bool:
 
 
 def _buffer(spec: Spec, scheme: SimulatedScheme, marks: int) -> Buffer:
-    asked = spec.simulation
-    wrong = buffer_problem(asked, spec.fabric.mtu)
+    simulation = spec.simulation
+    wrong = buffer_problem(simulation, spec.fabric.mtu)
     if wrong is not None:
         raise SettingsError(wrong[1], where=f"simulation.{wrong[0]}")
-    limit_bytes = None if scheme.room else asked.buffer_bytes
+    limit_bytes = None if scheme.room else simulation.buffer_bytes
     limit_packets = None if limit_bytes else scheme.room
     if has_rooms(spec) and limit_packets is None:
         limit_packets, limit_bytes = spec.fabric.link.limits
-    shared = asked.shared_buffer
+    shared = simulation.shared_buffer
     return Buffer(
         "fifo" if scheme.queues == 1 else "queues",
         limit_bytes=limit_bytes,
@@ -123,7 +123,7 @@ def _buffer(spec: Spec, scheme: SimulatedScheme, marks: int) -> Buffer:
         mark_from_packets=marks,
         queues=scheme.queues,
         shared=None if shared is None else Sharing(shared.bytes, shared.alpha),
-        drops_unmarkable=bool(asked.drop_unmarkable and marks),
+        drops_unmarkable=bool(simulation.drop_unmarkable and marks),
     )
 
 
@@ -133,14 +133,14 @@ def _by_link(spec: Spec, scheme: SimulatedScheme) -> ByLink:
     return "all" if spec.simulation.shared_buffer is None else "hosts"
 
 
-def _pfabric(spec: Spec, scheme: SimulatedScheme, asked: PFabric) -> PFabricHosts:
-    timeout_s = asked.timeout_packet_times * max(spec.packet_time_s, _access_packet_time_s(spec))
+def _pfabric(spec: Spec, scheme: SimulatedScheme, settings: PFabric) -> PFabricHosts:
+    timeout_s = settings.timeout_packet_times * max(spec.packet_time_s, _access_packet_time_s(spec))
     if timeout_s <= (round_trip_s := _round_trip_s(spec)):
         raise SettingsError(
             f"scheme {scheme.scheme.name}: time-outs of {timeout_s * 1e3:.4g} ms are over before a packet is "
             f"acknowledged ({round_trip_s * 1e3:.4g} ms on idle links): override pfabric.timeout_packet_times by more"
         )
-    return PFabricHosts(asked.initial_window, asked.largest_window, timeout_s * 1e6)
+    return PFabricHosts(settings.initial_window, settings.largest_window, timeout_s * 1e6)
 
 
 def _access_packet_time_s(spec: Spec) -> float:

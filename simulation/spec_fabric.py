@@ -122,20 +122,20 @@ def _link_numbers(fabric: FabricSpec, plain: Mapping[str, Any]) -> dict[str, tup
 def _leaf_spine_links(fabric: FabricSpec, plain: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, int]]]:
     if fabric.leaves < 2:
         return
-    names, asked = [], []
+    names, queries = [], []
     for leaf in range(fabric.leaves):
         here, there = leaf * fabric.hosts_on_leaf, (0 if leaf else 1) * fabric.hosts_on_leaf
         for spine in range(fabric.spines):
             names.append(f"l{leaf + 1}-s{spine + 1}")
-            asked += [(here, there, spine), (there, here, spine)]
-    routes = iter(capstan_native.simulated_routes(plain, asked))
+            queries += [(here, there, spine), (there, here, spine)]
+    routes = iter(capstan_native.simulated_routes(plain, queries))
     for name, up, down in zip(names, routes, routes, strict=True):
         yield name, (up[1], down[2])
 
 
 def _fat_tree_links(fabric: FabricSpec, plain: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, int]]]:
     half = fabric.k // 2
-    names, asked = [], []
+    names, queries = [], []
     for edge in range(fabric.k * half):
         pod = edge // half
         here, there = edge * half, (0 if pod else half) * half
@@ -144,8 +144,8 @@ def _fat_tree_links(fabric: FabricSpec, plain: Mapping[str, Any]) -> Iterator[tu
                 path = aggregation * half + core
                 name = f"a{pod * half + aggregation + 1}"
                 names.append((f"e{edge + 1}-{name}", f"{name}-c{path + 1}"))
-                asked += [(here, there, path), (there, here, path)]
-    routes = iter(capstan_native.simulated_routes(plain, asked))
+                queries += [(here, there, path), (there, here, path)]
+    routes = iter(capstan_native.simulated_routes(plain, queries))
     for (lower, upper), up, down in zip(names, routes, routes, strict=True):
         yield lower, (up[1], down[4])
         yield upper, (up[2], down[3])

@@ -18,9 +18,9 @@ MARK_FROM_PACKETS: Final = 65
 
 def mark_from(spec: Spec, tcp: Tcp) -> int:
     """Return the number of waiting packets from which ports mark; 0: never."""
-    asked = spec.simulation.mark_from_packets
-    if asked is not None:
-        return asked
+    given = spec.simulation.mark_from_packets
+    if given is not None:
+        return given
     return MARK_FROM_PACKETS if tcp.marks else 0
 
 
@@ -62,14 +62,14 @@ def small_rooms(spec: Spec, scheme: SimulatedScheme, number: int) -> list[str]:
 
 def _most_waiting(spec: Spec, scheme: SimulatedScheme) -> tuple[int, str]:
     """Return how many full packets wait at a port between switches at most, and the field that says so."""
-    asked, frame_bytes = spec.simulation, spec.fabric.mtu
+    simulation, frame_bytes = spec.simulation, spec.fabric.mtu
     limits = []
     if scheme.room:
         limits.append((scheme.queues * scheme.room, "queues.buffer_packets"))
-    elif asked.buffer_bytes is not None:
-        limits.append((scheme.queues * (asked.buffer_bytes // frame_bytes), "simulation.buffer_bytes"))
-    if asked.shared_buffer is not None:
-        shared = _held_bytes(asked.shared_buffer, scheme.queues) // frame_bytes
+    elif simulation.buffer_bytes is not None:
+        limits.append((scheme.queues * (simulation.buffer_bytes // frame_bytes), "simulation.buffer_bytes"))
+    if simulation.shared_buffer is not None:
+        shared = _held_bytes(simulation.shared_buffer, scheme.queues) // frame_bytes
         limits.append((shared, "simulation.shared_buffer.bytes"))
     if limits:
         return min(limits)

@@ -230,7 +230,7 @@ def new_simulation(
         "balancing": "hash",
         "seed": (spec.seed << 16 | repeat) % 2**64,
     }
-    asked: dict[str, Any] = {
+    scheme_settings: dict[str, Any] = {
         "policy": scheme.policy,
         "groups": list(scheme.groups),
         **scheme.central(),
@@ -246,7 +246,7 @@ def new_simulation(
         [number[flow.source] for flow in flows],
         [number[flow.destination] for flow in flows],
         [flow.size_bytes or _ENDLESS_PACKETS * payload_bytes(spec) for flow in flows],
-        scheme=asked,
+        scheme=scheme_settings,
         rooms=_rooms(setting, hosts.by_link),
     )
 
@@ -290,7 +290,7 @@ def try_out(setting: Setting, choice: SchemeChoice, scheme: SimulatedScheme) -> 
         new_controller(spec, scheme)
     except (ValueError, OverflowError, TypeError) as error:
         cut_off = str(error).startswith("no path is left")
-        named = re.sub(r"host (\d+)", lambda found: places[int(found[1])].name, str(error))
+        named = re.sub(r"host (\d+)", lambda match: places[int(match[1])].name, str(error))
         too_large = f" ({error.__cause__})" if isinstance(error.__cause__, OverflowError) else ""
         raise SettingsError(
             f"scheme {choice.label}: {named}{too_large}", where="fabric.down" if cut_off else ""

@@ -36,17 +36,17 @@ def transport_of(spec: Spec) -> Tcp:
     Raises:
         SettingsError: what is not simulated, or does not go together.
     """
-    asked = spec.simulation
-    profile = PROFILES[asked.profile or spec.transport.profile]
-    control = asked.congestion_control or (profile.control if asked.profile else _of_lab(spec))
-    tcp = replace(profile, control=control, marks=control == "dctcp", **_settings(asked.tcp))
+    simulation = spec.simulation
+    profile = PROFILES[simulation.profile or spec.transport.profile]
+    control = simulation.congestion_control or (profile.control if simulation.profile else _of_lab(spec))
+    tcp = replace(profile, control=control, marks=control == "dctcp", **_settings(simulation.tcp))
     if tcp.rack and not tcp.sack:
         raise SettingsError(
             "needs sack, which says what has arrived",
             where="simulation.tcp.rack",
             remedy="give rack: false, too, or sack: true",
         )
-    if asked.tcp.reordering_window_quarters is not None and not tcp.rack:
+    if simulation.tcp.reordering_window_quarters is not None and not tcp.rack:
         raise SettingsError(
             "only RACK waits for what is late",
             where="simulation.tcp.reordering_window_quarters",
@@ -91,9 +91,9 @@ def _of_lab(spec: Spec) -> Control:
     return control
 
 
-def _settings(asked: SimulatedTcp) -> dict[str, Any]:
-    plain = {ours: getattr(asked, name) for name, ours in _PLAIN.items()}
-    times = {ours: getattr(asked, name) for name, ours in _MS.items()}
+def _settings(tcp: SimulatedTcp) -> dict[str, Any]:
+    plain = {ours: getattr(tcp, name) for name, ours in _PLAIN.items()}
+    times = {ours: getattr(tcp, name) for name, ours in _MS.items()}
     return {name: value for name, value in plain.items() if value is not None} | {
         name: value * 1000 for name, value in times.items() if value is not None
     }

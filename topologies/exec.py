@@ -67,9 +67,11 @@ def exec_in_lab(host: str, argv: Sequence[str], lab_id: str | None = None, **opt
 def _environment() -> dict[str, str]:
     """Return the caller's environment: ours without what the launcher added so that Python finds Capstan."""
     variables = dict(os.environ)
-    kept = [part for part in variables.pop("PYTHONPATH", "").split(os.pathsep) if part and Path(part) != ROOT]
-    if kept:
-        variables["PYTHONPATH"] = os.pathsep.join(kept)
+    parts = [
+        part for part in variables.pop("PYTHONPATH", "").split(os.pathsep) if part and Path(part) != ROOT
+    ]
+    if parts:
+        variables["PYTHONPATH"] = os.pathsep.join(parts)
     if variables.get("PYTHONPYCACHEPREFIX", "").endswith("/capstan/pycache"):
         del variables["PYTHONPYCACHEPREFIX"]
     return variables

@@ -229,11 +229,11 @@ def reshape_commands(
     if queue != _queue_words(old, old_delay, before):
         same_kind = queue.split()[0] == _queue_words(old, old_delay, before).split()[0]
         for q in range(min(before.number, after.number)):
-            at = f"dev {interface} parent 1:{q + 1:x} handle {_handle(q)}"
+            place = f"dev {interface} parent 1:{q + 1:x} handle {_handle(q)}"
             lines += (
-                [f"qdisc change {at} {queue}"]
+                [f"qdisc change {place} {queue}"]
                 if same_kind
-                else [f"qdisc del {at}", f"qdisc add {at} {queue}"]
+                else [f"qdisc del {place}", f"qdisc add {place} {queue}"]
             )
     for q in range(before.number, after.number):
         lines += _queue_lines(interface, q, new, delay_ms=new_delay, queues=after)

@@ -88,8 +88,8 @@ def namespace_problem() -> str | None:
         return f"`mnexec -n true`: {error.strerror}"
     if tried.returncode == 0:
         return None
-    said = " / ".join(tried.stderr.split("\n")).strip(" /")
-    return f"`mnexec -n true` failed ({tried.returncode}): {said or 'it gave no reason'}"
+    reason = " / ".join(tried.stderr.split("\n")).strip(" /")
+    return f"`mnexec -n true` failed ({tried.returncode}): {reason or 'it gave no reason'}"
 
 
 def namespace_advice(capabilities: frozenset[str]) -> str:

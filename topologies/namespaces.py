@@ -135,10 +135,10 @@ def run_batch(program: str, lines: Sequence[str]) -> None:
         return
     done = complete([program, "-batch", "-"], text="\n".join(lines) + "\n")
     if done.returncode:
-        said = done.stderr.strip()
-        number = said.rpartition("-:")[2]
+        errors = done.stderr.strip()
+        number = errors.rpartition("-:")[2]
         line = lines[int(number) - 1] if number.isdigit() and int(number) <= len(lines) else ""
-        raise CommandError(f"`{program} {line}` failed ({done.returncode}): {said}")
+        raise CommandError(f"`{program} {line}` failed ({done.returncode}): {errors}")
 
 
 def disable_offloads(interface: str) -> None:

@@ -307,11 +307,13 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
             alone = process is self.daemon and not _runs(self.database_server)
             if code is not None or alone or self.abandoned or not self.wanted or time.monotonic() > deadline:
                 process.kill()
-                what = f"ended ({code})" if code is not None else f"was not ready in {START_TIMEOUT:g} s"
-                what = "lost its database" if alone else what
+                problem = f"ended ({code})" if code is not None else f"was not ready in {START_TIMEOUT:g} s"
+                problem = "lost its database" if alone else problem
                 log = self.run_dir / f"{program}.log"
                 tail = log.read_text(errors="replace").splitlines()[-3:] if log.exists() else []
-                raise CommandError(f"{program} of switch {self.name} {what}: {' / '.join(tail) or 'no log'}")
+                raise CommandError(
+                    f"{program} of switch {self.name} {problem}: {' / '.join(tail) or 'no log'}"
+                )
             time.sleep(0.01)
 
     def _configuration(self) -> list[str]:

@@ -80,26 +80,26 @@ class PortWriter:
     def _queues(self, tables: Tables, returned: bool) -> list[dict[str, Any]]:
         rows = dict(_ports(tables))
         wanted: dict[str, PortQueues] = {}
-        said: dict[str, Applied] = {}
+        applied: dict[str, Applied] = {}
         for port, (_, row) in rows.items():
             try:
                 wanted[port] = PortQueues.from_config(row["other_config"])
             except QueuesError as error:
-                said[port] = Applied(1, 0, 0, str(error))
-        said.update(self._trees.set_queues(wanted, check=returned))
+                applied[port] = Applied(1, 0, 0, str(error))
+        applied.update(self._trees.set_queues(wanted, check=returned))
         return [
             operation
             for port, (uuid, row) in rows.items()
-            if row["external_ids"].get(APPLIED) != said[port].to_text()
-            for operation in set_keys("QoS", uuid, "external_ids", {APPLIED: said[port].to_text()})
+            if row["external_ids"].get(APPLIED) != applied[port].to_text()
+            for operation in set_keys("QoS", uuid, "external_ids", {APPLIED: applied[port].to_text()})
         ]
 
     def _counters(self, switch: str, tables: Tables) -> list[dict[str, Any]]:
         for uuid, row in tables["Open_vSwitch"].items():
-            asked = row["external_ids"].get(ASKED, "")
-            if asked and row["external_ids"].get(ANSWERED) != asked:
+            request = row["external_ids"].get(ASKED, "")
+            if request and row["external_ids"].get(ANSWERED) != request:
                 text = counters_to_text(self._trees.counters(switch))
-                return set_keys("Open_vSwitch", uuid, "external_ids", {ANSWERED: asked, COUNTERS: text})
+                return set_keys("Open_vSwitch", uuid, "external_ids", {ANSWERED: request, COUNTERS: text})
         return []
 
 

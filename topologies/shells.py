@@ -75,8 +75,8 @@ class LimitedShell:
             self._wait_for_output("")
         return super().waitReadable(timeoutms)  # type: ignore[misc]
 
-    def _wait_for_output(self, said: str) -> None:
-        """Wait until the shell has written more than *said*. Raises LabError if it ended, or is too late."""
+    def _wait_for_output(self, output: str) -> None:
+        """Wait until the shell has written more than *output*. Raises LabError if it ended, or is too late."""
         assert self.shell is not None
         deadline = time.monotonic() + SHELL_S
         while True:
@@ -85,7 +85,7 @@ class LimitedShell:
                 event & select.POLLIN for _, event in self.pollOut.poll(0 if ended is not None else _LOOK_MS)
             ):
                 return
-            last = " / ".join(line.strip() for line in said.splitlines() if line.strip())
+            last = " / ".join(line.strip() for line in output.splitlines() if line.strip())
             if ended is not None and self._patient:
                 raise LabError(f"{self.name}'s shell has ended with exit code {ended}: start the lab anew")
             if ended is not None:

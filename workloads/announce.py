@@ -15,7 +15,7 @@ def announce(source: tuple[str, int], destination: tuple[str, int], size: int | 
 
     Returns whether an agent took it: False if none listens here, or it has too many to read.
     """
-    said = {
+    announcement = {
         "protocol": "tcp",
         "source": source[0],
         "source_port": source[1],
@@ -25,7 +25,7 @@ def announce(source: tuple[str, int], destination: tuple[str, int], size: int | 
     }
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as out:
         try:
-            out.sendto(json.dumps(said).encode(), NAME)
+            out.sendto(json.dumps(announcement).encode(), NAME)
         except OSError:
             return False
     return True

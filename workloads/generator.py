@@ -62,7 +62,7 @@ class Generator:
         """Carry out one command; what is wrong with it becomes an error event."""
         try:
             command = json.loads(line)
-            what = command.pop("do")
+            action = command.pop("do")
             actions: dict[str, Callable[..., None]] = {
                 "configure": self._configure,
                 "prepare": self._prepare,
@@ -70,12 +70,12 @@ class Generator:
                 "stop": self._stop,
                 "quit": self._loop.stop,
             }
-            actions[what](**command)
+            actions[action](**command)
         except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OSError) as error:
             self._emit({"event": "error", "text": f"command {line.strip()[:200]}: {error!r}"})
             return
-        if what in ("configure", "prepare", "start"):
-            self._emit({"event": "done", "do": what})
+        if action in ("configure", "prepare", "start"):
+            self._emit({"event": "done", "do": action})
 
     def _configure(self, congestion_control: str) -> None:
         self._congestion_control = congestion_control

@@ -22,8 +22,9 @@ def sides(hosts: Sequence[Endpoint]) -> tuple[list[Endpoint], list[Endpoint]]:
     leaves = sorted({host.leaf for host in hosts})
     if len(leaves) < 2:
         raise PatternError("pattern 'left-to-right' needs hosts on at least two leaves")
-    left = set(leaves[: len(leaves) // 2])
-    return [host for host in hosts if host.leaf in left], [host for host in hosts if host.leaf not in left]
+    left_leaves = set(leaves[: len(leaves) // 2])
+    left = [host for host in hosts if host.leaf in left_leaves]
+    return left, [host for host in hosts if host.leaf not in left_leaves]
 
 
 def senders(pattern: PatternName, hosts: Sequence[Endpoint]) -> list[Endpoint]:

@@ -124,8 +124,8 @@ class Sender:
         if data == ACKNOWLEDGEMENT:
             self._end("finished", "", now)
         else:
-            said = f"sent {data!r}" if data else "closed"
-            self._end("failed", f"after {self._sent} B: the receiver {said} before all bytes were read")
+            reaction = f"sent {data!r}" if data else "closed"
+            self._end("failed", f"after {self._sent} B: the receiver {reaction} before all bytes were read")
 
     def note_window(self) -> None:
         """Begin or end the measuring window: note the bytes acknowledged until now."""

@@ -35,7 +35,6 @@ from topologies.cores import own_cores
 @click.argument("spec", required=False)
 @click.option(
     "--result",
-    "kept",
     type=click.Path(path_type=Path, file_okay=False),
     help="A result that ./capstan run has left, instead of running SPEC: needs no root.",
 )
@@ -53,7 +52,7 @@ from topologies.cores import own_cores
 def agree_command(
     *,
     spec: str | None,
-    kept: Path | None,
+    result: Path | None,
     repeats: int | None,
     schemes: tuple[str, ...],
     shaped: bool,
@@ -65,24 +64,24 @@ def agree_command(
     Two figures agree if they differ by no more than the spec's simulation.agree_within (default: 0.15 of the lab's), or
     if their 95 % intervals overlap. Ends with exit code 1 if any do not.
     """
-    if (spec is None) == (kept is None):
+    if (spec is None) == (result is None):
         raise click.UsageError("give SPEC or --result DIRECTORY")
-    if kept is not None and (repeats is not None or schemes):
+    if result is not None and (repeats is not None or schemes):
         raise click.UsageError("--repeats and --scheme are options of SPEC: a result has its own")
     lab = (
-        _kept(kept)
-        if kept is not None
+        _kept(result)
+        if result is not None
         else _run(spec or "", SpecChanges(repeats=repeats, schemes=schemes), directory)
     )
-    asked = _spec_of(lab)
+    run_spec = _spec_of(lab)
     try:
         with progress.status("simulating") as status:
 
             def show(step: Step) -> None:
                 status.update(step_line(step, datetime.now()))
 
-            simulated, _ = simulate_document(asked, show, cores=own_cores().workers(), shaped=shaped)
-        compared = list(agreements(lab, simulated, asked.simulation.agree_within))
+            simulated, _ = simulate_document(run_spec, show, cores=own_cores().workers(), shaped=shaped)
+        compared = list(agreements(lab, simulated, run_spec.simulation.agree_within))
     except SettingsError as error:
         fail(str(error))
     if json_file:

@@ -31,8 +31,8 @@ def schemes_command(json_file: str | None) -> None:
         return
     for scheme in schemes:
         results.print(f"[bold]{scheme.name}[/bold]")
-        for what, scheme_class in (("short flows", scheme.short), ("long flows", scheme.long)):
-            results.print(f"  {what:<12}{_class(scheme_class)}", soft_wrap=True)
+        for flows, scheme_class in (("short flows", scheme.short), ("long flows", scheme.long)):
+            results.print(f"  {flows:<12}{_class(scheme_class)}", soft_wrap=True)
         if scheme.queues is not None:
             results.print(f"  {'queues':<12}{_queues(scheme, scheme.queues)}", soft_wrap=True)
         if scheme.priority is not None:

@@ -69,7 +69,7 @@ def serve_command(
             dask=dask,
             dask_without_tls=dask_without_tls,
             patience_s=patience_s,
-            asked=experiments is not None,
+            required=experiments is not None,
         )
 
     run_controller(extension, **options)
@@ -82,13 +82,13 @@ def _experiments(
     dask: str | None,
     dask_without_tls: bool,
     patience_s: float,
-    asked: bool,
+    required: bool,
 ) -> MakeExtension | None:
     """Return the engine; None, with a message, where it is not installed and was not asked for."""
     try:
         from engine.serving import ExecutorError, experiments_extension
     except ModuleNotFoundError as error:
-        if asked or dask is not None:
+        if required or dask is not None:
             raise click.ClickException(f"experiments cannot be run: {error}") from None
         logging.getLogger("capstan").warning("experiments cannot be submitted here: %s", error)
         return None

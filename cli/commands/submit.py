@@ -100,10 +100,10 @@ def submit_command(
         )
     changes["record"] = {"from_ms": record_from, "for_ms": record_for} if record else None
     is_file = "/" in spec or spec.endswith((".yaml", ".yml"))
-    what: dict[str, Any] = {"spec": Path(spec)} if is_file else {"preset": spec}
+    source: dict[str, Any] = {"spec": Path(spec)} if is_file else {"preset": spec}
     with Capstan(api, token, authority=authority) as controller:
         try:
-            experiment = controller.submit(**what, **changes, kind="simulation" if simulation else None)
+            experiment = controller.submit(**source, **changes, kind="simulation" if simulation else None)
         except ControllerError as error:
             if error.status is not None:
                 raise

@@ -91,7 +91,7 @@ async def flow_entries(
     sessions: Mapping[str, AgentSession], forget: bool, timeout: float
 ) -> dict[str, list[FlowEntry]]:
     """Return the flow entries of all who answer within *timeout* seconds, by host."""
-    asked: dict[str, tuple[AgentSession, int, asyncio.Future[list[FlowEntry]]]] = {}
+    pending: dict[str, tuple[AgentSession, int, asyncio.Future[list[FlowEntry]]]] = {}
     for host, session in list(sessions.items()):
         number, future = session.new_report()
         try:
@@ -99,11 +99,11 @@ async def flow_entries(
         except SessionClosed:
             session.drop_report(number)
             continue
-        asked[host] = (session, number, future)
-    if asked:
-        await asyncio.wait([future for _, _, future in asked.values()], timeout=timeout)
+        pending[host] = (session, number, future)
+    if pending:
+        await asyncio.wait([future for _, _, future in pending.values()], timeout=timeout)
     answers: dict[str, list[FlowEntry]] = {}
-    for host, (session, number, future) in asked.items():
+    for host, (session, number, future) in pending.items():
         session.drop_report(number)
         if future.done() and future.exception() is None:
             answers[host] = future.result()
@@ -171,10 +171,10 @@ async def applied(
     while True:
         changed = pulse()
         refused, silent = unconfirmed(membership.members(), sessions, version)
-        left = deadline - time.monotonic()
-        if not silent or left <= 0:
+        remaining_s = deadline - time.monotonic()
+        if not silent or remaining_s <= 0:
             return (*refused, *silent)
-        await asyncio.wait((changed,), timeout=left)
+        await asyncio.wait((changed,), timeout=remaining_s)
 
 
 async def crash_host(

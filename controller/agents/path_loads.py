@@ -82,15 +82,15 @@ class PathLoads:
         return changed
 
 
-def _delays(said: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    left, kept = MOST_DELAYS, dict[str, dict[str, float]]()
-    for leaf, delays in said.items():
-        if len(leaf) > LEAF_CHARS or left <= 0:
+def _delays(reported: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    remaining, usable_delays = MOST_DELAYS, dict[str, dict[str, float]]()
+    for leaf, delays in reported.items():
+        if len(leaf) > LEAF_CHARS or remaining <= 0:
             continue
         usable = (item for item in delays.items() if is_stamp_name(item[0]) and 0 < item[1] <= MOST_DELAY_S)
-        kept[leaf] = dict(islice(usable, left))
-        left -= max(1, len(kept[leaf]))
-    return kept
+        usable_delays[leaf] = dict(islice(usable, remaining))
+        remaining -= max(1, len(usable_delays[leaf]))
+    return usable_delays
 
 
 def _bounded(loads: list[PathLoad]) -> list[PathLoad]:
@@ -112,13 +112,13 @@ def _bounded(loads: list[PathLoad]) -> list[PathLoad]:
 
 def _first(delays: Mapping[str, Mapping[str, float]], most: int) -> dict[str, dict[str, float]]:
     """Return the first *most* delays, by leaf."""
-    left, kept = most, dict[str, dict[str, float]]()
+    remaining, first = most, dict[str, dict[str, float]]()
     for leaf, known in delays.items():
-        if left <= 0:
+        if remaining <= 0:
             break
-        kept[leaf] = dict(islice(known.items(), left))
-        left -= len(kept[leaf])
-    return kept
+        first[leaf] = dict(islice(known.items(), remaining))
+        remaining -= len(first[leaf])
+    return first
 
 
 def _of_others(loads: Sequence[PathLoad]) -> list[PathLoad]:

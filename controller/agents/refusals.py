@@ -25,9 +25,9 @@ class Refusals:
         self.counts: Final[Counter[str]] = Counter()
         self._log = RareLog(LOG)
 
-    def refuse(self, what: str, reason: str) -> None:
+    def refuse(self, kind: str, reason: str) -> None:
         """Note that a connection is refused."""
-        self.counts[what] += 1
+        self.counts[kind] += 1
         self._log.say(f"agent refused: {reason}")
 
     def failed(self, error: Exception) -> str:

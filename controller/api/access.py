@@ -89,10 +89,10 @@ class Access:
     def _role(self, head: Mapping[str, Any]) -> str | None:
         kind, _, given = head.get("HTTP_AUTHORIZATION", "").partition(" ")
         bearer = given.strip() if kind.lower() == "bearer" else ""
-        kept = _cookies(head.get("HTTP_COOKIE", ""))
+        cookies = _cookies(head.get("HTTP_COOKIE", ""))
         for role, token in (("operate", self._operate), ("read", self._read)):
             if token is not None and (
-                _same(bearer, token) or any(self._is_session(value, token) for value in kept)
+                _same(bearer, token) or any(self._is_session(value, token) for value in cookies)
             ):
                 return role
         return None
@@ -118,8 +118,10 @@ class Access:
 class Rate:
     """At most *burst* at once, and *per_s* a second in the long run."""
 
-    def __init__(self, per_s: float, burst: float, now: float, what: str = "experiments are begun") -> None:
-        self._what = what
+    def __init__(
+        self, per_s: float, burst: float, now: float, too_many: str = "experiments are begun"
+    ) -> None:
+        self._too_many = too_many
         self._per_s = per_s
         self._requests = TokenBucket(burst, now)
         self._lock = threading.Lock()
@@ -127,10 +129,10 @@ class Rate:
     def take(self, now: float, count: float = 1) -> None:
         """Count so many, at most *burst*. Raise ProblemError (429) if it is too soon for them."""
         with self._lock:
-            left = self._requests.level(self._per_s, now)
-            if left < count:
-                wait_s = (count - left) / self._per_s
-                raise ProblemError(429, f"too many {self._what}: try again in {wait_s:.1f} s")
+            level = self._requests.level(self._per_s, now)
+            if level < count:
+                wait_s = (count - level) / self._per_s
+                raise ProblemError(429, f"too many {self._too_many}: try again in {wait_s:.1f} s")
             self._requests.spend(count)
 
 

@@ -44,10 +44,11 @@ PLACES: Final = threading.BoundedSemaphore(MOST_WAITING)
 class LimitError(ProblemError):
     """A process of ours needed more memory or processor time than it may have."""
 
-    def __init__(self, what: str, made: str) -> None:
+    def __init__(self, product: str, made: str) -> None:
         super().__init__(
             503,
-            f"{what} was not {made}: it needs more than {MEMORY_MIB} MiB of memory or {DRAW_S:g} s of processor time",
+            f"{product} was not {made}: it needs more than {MEMORY_MIB} MiB of memory or {DRAW_S:g} s of processor "
+            "time",
         )
 
 
@@ -106,21 +107,21 @@ def drawn(name: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
     return printed(f"figure {name!r}", "drawn", module, lines)
 
 
-def printed(what: str, made: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
-    """Return what a module of ours prints when it is given *lines*: *what*, which is *made* in a process of its own.
+def printed(product: str, made: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
+    """Return what a module of ours prints when it is given *lines*: *product*, which is *made* in a process of its own.
 
     Raises ProblemError (503): it could not be made, or not within `DRAW_S`; or `MOST_WAITING` others wait. LimitError:
     it needs more memory or processor time than it may have.
     """
     if not PLACES.acquire(blocking=False):
-        raise ProblemError(503, f"{what} was not {made}: {MOST_WAITING} others wait; ask again")
+        raise ProblemError(503, f"{product} was not {made}: {MOST_WAITING} others wait; ask again")
     try:
-        return _printed(what, made, module, lines)
+        return _printed(product, made, module, lines)
     finally:
         PLACES.release()
 
 
-def _printed(what: str, made: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
+def _printed(product: str, made: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
     with _DRAWING, tempfile.TemporaryFile() as given:
         given.writelines(
             lines
@@ -135,16 +136,16 @@ def _printed(what: str, made: str, module: Sequence[str], lines: Iterable[bytes]
             stderr=subprocess.PIPE,
         )
         try:
-            output, said = process.communicate(timeout=DRAW_S)
+            output, errors = process.communicate(timeout=DRAW_S)
         except subprocess.TimeoutExpired:
-            raise ProblemError(503, f"{what} was not {made} within {DRAW_S:g} s") from None
+            raise ProblemError(503, f"{product} was not {made} within {DRAW_S:g} s") from None
         finally:
             if process.poll() is None:
                 process.kill()
                 process.wait()
     if process.returncode:
-        last = said.decode(errors="replace").strip().splitlines()[-1:] or ["no reason was given"]
+        last = errors.decode(errors="replace").strip().splitlines()[-1:] or ["no reason was given"]
         if process.returncode in _AT_A_LIMIT or last[0].endswith("MemoryError"):
-            raise LimitError(what, made)
-        raise ProblemError(503, f"{what} could not be {made}: {last[0]}")
+            raise LimitError(product, made)
+        raise ProblemError(503, f"{product} could not be {made}: {last[0]}")
     return output

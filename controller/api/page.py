@@ -49,9 +49,9 @@ def page_routes(folder: Path = BUILT, opens_on_tour: bool = False) -> Blueprint:
         file = safe_join(str(folder), path)  # None outside of the folder: what is there must not show
         if path not in ("", "index.html") and file is not None and os.path.isfile(file):
             # Names of built files carry a hash of what is in them.
-            kept = _YEAR_S if path.startswith("assets/") else None
-            answer = send_from_directory(folder, path, max_age=kept)
-            answer.cache_control.immutable = kept is not None
+            max_age_s = _YEAR_S if path.startswith("assets/") else None
+            answer = send_from_directory(folder, path, max_age=max_age_s)
+            answer.cache_control.immutable = max_age_s is not None
         elif file is None or "." in path.rpartition("/")[2]:
             abort(404)
         else:

@@ -121,11 +121,11 @@ class ExperimentRoutes:
         ),
     )
     def read(self, experiment: int) -> dict[str, Any]:
-        kept = self._store.experiment(experiment)
-        submitted = kept["kind"] != "recorded"
-        kept["progress"] = self._progress(experiment) if submitted and self._progress is not None else None
-        kept["children"] = self._store.children(experiment)
-        return kept
+        stored = self._store.experiment(experiment)
+        submitted = stored["kind"] != "recorded"
+        stored["progress"] = self._progress(experiment) if submitted and self._progress is not None else None
+        stored["children"] = self._store.children(experiment)
+        return stored
 
     @patch(
         ONE,

@@ -55,13 +55,13 @@ class ExportRoutes:
         ),
     )
     def figures(self, experiment: int) -> answers_experiments.FiguresView:
-        kept = self._store.experiment(experiment)
-        if kept["kind"] == "sweep":
-            there = OF_SWEEP if kept["summary"] else {}
+        stored = self._store.experiment(experiment)
+        if stored["kind"] == "sweep":
+            there = OF_SWEEP if stored["summary"] else {}
         else:
             changes = any(True for _ in self._store.modes(experiment, None))
             there = {name: FIGURES[name] for name in FIGURES if changes or name != "modes"}
-            there = there if kept["runs"] else {}
+            there = there if stored["runs"] else {}
         return {
             "figures": [
                 {"name": name, "caption": caption, "formats": list(FORMATS)}

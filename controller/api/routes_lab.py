@@ -33,6 +33,6 @@ class LabRoutes:
     def restarted(self) -> tuple[answers_live.RestartView, int]:
         if not self._lab:
             raise ProblemError(403, "parts are restarted in labs only: this controller does not run for one")
-        said = body(RestartBody)
-        self._running.events.add(PartRestarted(said.part, said.how, said.after_s))
-        return {"part": said.part, "how": said.how, "after_s": said.after_s}, 201
+        restart = body(RestartBody)
+        self._running.events.add(PartRestarted(restart.part, restart.how, restart.after_s))
+        return {"part": restart.part, "how": restart.how, "after_s": restart.after_s}, 201

@@ -119,10 +119,10 @@ class LiveRoutes:
         ),
     )
     def flow(self, flow: int) -> Any:
-        kept = self._running.live.flows.flow(flow)
-        if kept is None:
+        history = self._running.live.flows.flow(flow)
+        if history is None:
             raise ProblemError(404, f"flow {flow} is not known, or no longer: see /api/v1/flows")
-        flow_view, steps = kept
+        flow_view, steps = history
         try:
             infos = self._running.paths(flow_view["source"], flow_view["destination"])
             paths = views.path_views(

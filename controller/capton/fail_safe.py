@@ -26,11 +26,11 @@ class FailSafes:
         self._counted: dict[str, tuple[int, int]] = {}
 
     def changes(
-        self, said: Mapping[str, tuple[int, Mapping[str, float]]], now: float
+        self, reports: Mapping[str, tuple[int, Mapping[str, float]]], now: float
     ) -> list[CaptonFailSafe]:
-        """Return an event for each host with new such flows. said: session and counters of each host."""
+        """Return an event for each host with new such flows. reports: session and counters of each host."""
         events = []
-        for host, (session, counters) in said.items():
+        for host, (session, counters) in reports.items():
             total = int(counters.get(COUNTER, 0))
             before = self._counted.get(host, (session, 0))
             new = total - (before[1] if before[0] == session else 0)

@@ -49,14 +49,14 @@ class ResentLog:
         self._totals: Final[dict[tuple[FlowState, Trigger, Verdict], int]] = {}
         self._count = 0
 
-    def add(self, host: str, said: SentAgain, now: float) -> CaptonSentAgain:
+    def add(self, host: str, report: SentAgain, now: float) -> CaptonSentAgain:
         """Add the episodes that an agent reports, and return the event for them."""
-        for episode in said.resent:
+        for episode in report.resent:
             self._count += 1
-            self._newest.append(HostResent(self._count, now - (said.now_s - episode.at_s), host, episode))
-        for cause, count in by_cause(said.resent).items():
+            self._newest.append(HostResent(self._count, now - (report.now_s - episode.at_s), host, episode))
+        for cause, count in by_cause(report.resent).items():
             self._totals[cause] = self._totals.get(cause, 0) + count
-        return CaptonSentAgain(now, host, sum(episode.bytes for episode in said.resent))
+        return CaptonSentAgain(now, host, sum(episode.bytes for episode in report.resent))
 
     def view(self, now: float) -> ResentView:
         """Return the log as it stands."""

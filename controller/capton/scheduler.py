@@ -97,8 +97,10 @@ class Scheduler:
             ValueError: as `request`.
         """
         ends = self._fabric.host(flow.source), self._fabric.host(flow.destination)
-        left = max(1, flow.remaining_bytes)
-        return _decisions(self._native.request(flow.flow, *ends, left, int(now * 1e9), int(asked_at * 1e9)))
+        remaining_bytes = max(1, flow.remaining_bytes)
+        return _decisions(
+            self._native.request(flow.flow, *ends, remaining_bytes, int(now * 1e9), int(asked_at * 1e9))
+        )
 
     def finished(self, flow: int, now: float) -> list[Decision]:
         """End a flow that has nothing left, or is given up; return the decisions (none for an unknown flow)."""

@@ -132,8 +132,8 @@ class AdmissionService:
             self._answer(self._admission.receive(host, message, time.monotonic()))
             self._plan()
 
-    def _sent_again(self, host: str, said: SentAgain) -> None:
-        self._on_event(self._resent.add(host, said, time.monotonic()))
+    def _sent_again(self, host: str, report: SentAgain) -> None:
+        self._on_event(self._resent.add(host, report, time.monotonic()))
 
     def _gone(self, host: str) -> None:
         if self._admission is not None:

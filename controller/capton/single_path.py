@@ -66,7 +66,7 @@ class SinglePathScheduler:
         for several in paths.values():
             for path in several:
                 self._capacity.update(path.links)
-        self._left = dict(self._capacity)
+        self._unallocated = dict(self._capacity)
 
     def request(self, flow: int, source: str, destination: str, size: int, *, now: float) -> list[Decision]:
         """Return the decisions of `Scheduler.request`."""
@@ -74,9 +74,11 @@ class SinglePathScheduler:
 
     def take_over(self, flow: ActiveFlow, asked_at: float, now: float) -> list[Decision]:
         """Return the decisions of `Scheduler.take_over`; the flow keeps its path if it can."""
-        left = max(1, flow.remaining_bytes)
+        remaining_bytes = max(1, flow.remaining_bytes)
         ends = flow.source, flow.destination
-        return self._take(_Flow(flow.flow, *ends, left, asked_at, self._turn, stamp=flow.stamp), now)
+        return self._take(
+            _Flow(flow.flow, *ends, remaining_bytes, asked_at, self._turn, stamp=flow.stamp), now
+        )
 
     def _take(self, flow: _Flow, now: float) -> list[Decision]:
         for name in (flow.source, flow.destination):
@@ -140,7 +142,7 @@ class SinglePathScheduler:
         for name, capacity in self._capacity.items():
             of, _, way = name.rpartition(" ")
             link = VirtualLink(of, "up" if way == "up" else "down") if of else VirtualLink(name, "up")
-            loads[link] = LinkUse(capacity, capacity - self._left[name])
+            loads[link] = LinkUse(capacity, capacity - self._unallocated[name])
         return loads
 
     def __contains__(self, flow: int) -> bool:
@@ -163,13 +165,13 @@ class SinglePathScheduler:
         )
 
     def _decide(self) -> list[Decision]:
-        before, left = self._left, dict(self._capacity)
-        self._left = left
+        before, unallocated = self._unallocated, dict(self._capacity)
+        self._unallocated = unallocated
         decisions = []
         for flow in self._ordered():
-            rate, path = self._best(flow, left, before)
+            rate, path = self._best(flow, unallocated, before)
             for name in self._links_of(flow, path):
-                left[name] -= rate
+                unallocated[name] -= rate
             stamp = 0 if path is None or not rate else path.stamp
             if (rate, stamp) != (flow.rate_bps, flow.stamp):
                 if rate != flow.rate_bps:
@@ -181,7 +183,7 @@ class SinglePathScheduler:
         return sorted(decisions, key=lambda decision: decision.rate_bps > 0)
 
     def _best(
-        self, flow: _Flow, left: Mapping[str, int], before: Mapping[str, int]
+        self, flow: _Flow, unallocated: Mapping[str, int], before: Mapping[str, int]
     ) -> tuple[int, SinglePath | None]:
         """Return the rate and path: the highest, the path that it has, the one with the most left until now, the lowest
         stamp."""
@@ -193,7 +195,7 @@ class SinglePathScheduler:
         for path in paths:
             links = self._links_of(flow, path)
             line = min(self._capacity[name] for name in links)
-            open_bps = min(left[name] for name in links)
+            open_bps = min(unallocated[name] for name in links)
             rate = min(line, open_bps) if open_bps >= self._parameters.least_share * line else 0
             stamp = 0 if path is None else path.stamp
             key = (rate, stamp == flow.stamp, min(before[name] for name in links), -stamp)

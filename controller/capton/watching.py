@@ -78,8 +78,8 @@ class FabricWatch:
                 continue
             try:
                 self.look()
-                said = {agent.host: (agent.session, agent.counters) for agent in self._agents.agents()}
-                for event in self._fail_safes.changes(said, time.monotonic()):
+                reports = {agent.host: (agent.session, agent.counters) for agent in self._agents.agents()}
+                for event in self._fail_safes.changes(reports, time.monotonic()):
                     self._on_event(event)
             except (TimeoutError, ChannelError) as error:
                 LOG.warning("the fabric could not be looked at: %s", error)

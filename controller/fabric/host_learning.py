@@ -123,12 +123,12 @@ class HostLearning:
         """Return answers to those who asked for hosts that packets can reach by the rounds that are in force."""
         frames: list[PacketOut] = []
         while self._closed and self._closed[0][0] <= in_force:
-            _, addresses, asked = self._closed.popleft()
+            _, addresses, requests = self._closed.popleft()
             for ipv4 in addresses:
                 host = self.hosts.by_ip(ipv4)
                 if host is not None and host.place is not None:
                     frames += self._resolver.found(host, now)
-            for request, place in asked:
+            for request, place in requests:
                 host = self.hosts.by_ip(request.target_ip)
                 if host is not None and host.place is not None:
                     frames.append(answer(request, host, place))

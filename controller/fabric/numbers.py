@@ -41,8 +41,8 @@ class SwitchNumbers:
         """Give numbers to those of *dpids* that have none. Raises NumbersExhaustedError beyond 4095 switches."""
         fresh = sorted(set(dpids) - self._of.keys())
         # First choices first, so that one switch's second choice does not take another's first.
-        left = [dpid for dpid in fresh if not self._take(dpid, dpid & 0x3FF | (dpid >> 16 & 0x3) << 10)]
-        for dpid in left:
+        unassigned = [dpid for dpid in fresh if not self._take(dpid, dpid & 0x3FF | (dpid >> 16 & 0x3) << 10)]
+        for dpid in unassigned:
             if len(self._taken) >= _COUNT:
                 raise NumbersExhaustedError(
                     f"switch {dpid:#018x} is one too many: there are {_COUNT} path stamps, one per switch"

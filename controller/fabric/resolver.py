@@ -100,7 +100,7 @@ class Resolver:
         /24 at a time: where it is found is the guess for the others.
         """
         frames: list[PacketOut] = []
-        asked: set[str] = set()
+        networks: set[str] = set()
         for host in hosts:
             pending = self._pending.setdefault(host.ipv4, _PendingRequest(now + LOCATE_AFTER_S))
             if now < pending.retry_at:
@@ -108,10 +108,10 @@ class Resolver:
             pending.retry_s = min(pending.retry_s, LOCATE_RETRY_S)
             ports = guess(host) if pending.retry_s == FIRST_RETRY_S else ()
             network = host.ipv4.rpartition(".")[0]
-            if not ports and pending.retry_s == FIRST_RETRY_S and network in asked:
+            if not ports and pending.retry_s == FIRST_RETRY_S and network in networks:
                 pending.retry_at = now + LOCATE_AFTER_S
                 continue
-            asked.add(network)
+            networks.add(network)
             frames += self._ask(host.ipv4, host.mac, pending, ports or edge, now=now)
         return frames
 

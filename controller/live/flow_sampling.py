@@ -30,10 +30,10 @@ class Answers:
         self._newest: dict[str, deque[tuple[str, ActiveFlows, float]]] = {}
         self._lock = threading.Lock()
 
-    def put(self, host: str, flows: ActiveFlows, at: float) -> None:
-        """Keep a report, where there is no room in place of the host's oldest. at: Unix seconds."""
+    def put(self, host: str, flows: ActiveFlows, time_s: float) -> None:
+        """Keep a report, where there is no room in place of the host's oldest. time_s: Unix seconds."""
         with self._lock:
-            self._newest.setdefault(host, deque(maxlen=WAITING)).append((host, flows, at))
+            self._newest.setdefault(host, deque(maxlen=WAITING)).append((host, flows, time_s))
 
     def take(self) -> list[tuple[str, ActiveFlows, float]]:
         """Return what is there, and keep nothing."""

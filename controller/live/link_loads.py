@@ -126,8 +126,8 @@ class LinkLoads:
 
     def forget(self) -> None:
         """Forget what was read: it is too old to be compared with."""
-        for kept in (self._old, self._new, self._queued, self._queues):
-            kept.clear()
+        for readings in (self._old, self._new, self._queued, self._queues):
+            readings.clear()
 
     def loads(self, names: FabricNames, rates: Mapping[str, float]) -> list[LinkLoad]:
         """Return the loads of all links.

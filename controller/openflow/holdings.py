@@ -11,9 +11,9 @@ from controller.openflow.inventory import Inventory
 from controller.openflow.tables import PUNT_METER
 from controller.openflow.wanted import Difference
 
-What = tuple[str, object]
+Subject = tuple[str, object]
 """What a message is about, named when the switch refuses it: ("flow", Flow(...))."""
-Step = tuple[bytes, What]
+Step = tuple[bytes, Subject]
 UNUSED_GROUP_S: Final = 5.0
 """How long a group stays after the last entry that led to it. Open vSwitch hashes a packet for a dp_hash group and then
 looks the group up a second time, by its number: by then a bundle may have been committed, and on a busy machine the

@@ -85,7 +85,7 @@ def whole_entries(form: EntryForm, data: bytes) -> tuple[int, int]:
     return count, begin
 
 
-def need(what: str, data: bytes, size: int) -> None:
-    """Raise MalformedError if *data* has fewer bytes than the *size* that *what* takes."""
+def need(structure: str, data: bytes, size: int) -> None:
+    """Raise MalformedError if *data* has fewer bytes than the *size* that *structure* takes."""
     if len(data) < size:
-        raise MalformedError(f"{what} of {len(data)} B, {size} B at least")
+        raise MalformedError(f"{structure} of {len(data)} B, {size} B at least")

@@ -27,6 +27,6 @@ class PacketAllowance:
     def take(self, packets: float, ports: int, now: float) -> float:
         """Return for how many seconds nothing more should be read of a switch with so many *ports*, after *packets*."""
         rate = min(MOST_PPS, SHARED_PPS + PORT_PPS * ports)
-        left = self._packets.level(rate, now) - packets
+        level = self._packets.level(rate, now) - packets
         self._packets.spend(packets)
-        return max(0.0, -left / rate)
+        return max(0.0, -level / rate)

@@ -72,7 +72,9 @@ class Refusals:
 
     def _prune(self, now: float) -> None:
         """Drop what says nothing any more: a datapath id may have been made up, and not come back."""
-        self._healed = {dpid: at for dpid, at in self._healed.items() if now - at < HEAL_EVERY_S}
+        self._healed = {
+            dpid: healed_at for dpid, healed_at in self._healed.items() if now - healed_at < HEAL_EVERY_S
+        }
         # By then its connection has been closed, and `began_anew` came if it has connected again.
         self._unlike = {
             dpid: refusal

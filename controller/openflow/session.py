@@ -17,7 +17,7 @@ from controller.fabric.switch_data import MOST_PORTS, MeterReading, Port
 from controller.openflow import bundle, codec, reading, requests
 from controller.openflow.error_names import error_names
 from controller.openflow.errors import PeerError, SwitchError, describe
-from controller.openflow.holdings import Holdings, What
+from controller.openflow.holdings import Holdings, Subject
 from controller.openflow.inventory import InventoryReader
 from controller.openflow.osken import ofp
 from controller.openflow.replies import Replies, Reply, ReplyRoom
@@ -55,7 +55,7 @@ class _Update:
 
     ticket: int
     first: int
-    what: list[What]
+    subjects: list[Subject]
     errors: list[SwitchError] = field(default_factory=list)
 
 
@@ -192,23 +192,23 @@ class OpenFlowSession:
         update = _Update(self._next_ticket, self._xid + 1, [])
         self._next_ticket += 1
 
-        def send(message: bytes, what: What) -> None:
-            update.what.append(what)
+        def send(message: bytes, subject: Subject) -> None:
+            update.subjects.append(subject)
             self._send(message)
 
-        for message, what in plan.before:
-            send(message, what)
+        for message, subject in plan.before:
+            send(message, subject)
         if plan.inside:
             number = self._next_bundle
             self._next_bundle += 1
             send(bundle.open_bundle(number), ("opening of bundle", number))
-            for message, what in plan.inside:
-                update.what.append(what)
+            for message, subject in plan.inside:
+                update.subjects.append(subject)
                 part = bundle.add_to_bundle(number, message)
                 self._out.append(bundle.with_part_xid(part, self._next_xid()))
             send(bundle.commit_bundle(number), ("commit of bundle", number))
-        for message, what in plan.after:
-            send(message, what)
+        for message, subject in plan.after:
+            send(message, subject)
         self._updates[self._send(requests.BARRIER)] = update
         return update.ticket
 
@@ -329,8 +329,8 @@ class OpenFlowSession:
             raise PeerError(f"the switch refused our handshake: {' '.join(names)}")
         for update in self._updates.values():
             index = (xid - update.first) % (1 << 32)
-            if index < len(update.what):
-                verb, thing = update.what[index]
+            if index < len(update.subjects):
+                verb, thing = update.subjects[index]
                 error = SwitchError(self.dpid or 0, f"{verb} {describe(thing)}", *names, at=now)
                 if len(update.errors) < MOST_ERRORS:
                     update.errors.append(error)
@@ -339,8 +339,8 @@ class OpenFlowSession:
         self._last_readings.discard(xid)
         # The switch returns the beginning of what it refused.
         refused = message[_ERROR_BYTES:]
-        what = f"message of type {refused[1]}" if len(refused) >= _HEADER.size else "a message"
-        yield Refused(SwitchError(self.dpid or 0, what, *names, at=now))
+        description = f"message of type {refused[1]}" if len(refused) >= _HEADER.size else "a message"
+        yield Refused(SwitchError(self.dpid or 0, description, *names, at=now))
 
     _HANDLERS: Final[dict[int, Callable[[OpenFlowSession, int, bytes, float], Iterator[SessionEvent]]]] = {
         ofp.OFPT_HELLO: _on_hello,

@@ -244,8 +244,8 @@ class Faults:
 
     def _write(self, faults: Iterable[Fault]) -> None:
         fresh = self._file.with_suffix(".new")
-        kept = {"faults": [asdict(fault) for fault in faults], "to_raise": sorted(self._to_raise)}
-        fresh.write_text(json.dumps(kept))
+        document = {"faults": [asdict(fault) for fault in faults], "to_raise": sorted(self._to_raise)}
+        fresh.write_text(json.dumps(document))
         fresh.replace(self._file)
 
 
@@ -273,9 +273,9 @@ def _limits(faults: Iterable[Fault]) -> dict[PortRef, PortLimit]:
 def _read(file: Path) -> tuple[list[Fault], set[PortRef]]:
     """Return the faults, and the ports to raise."""
     try:
-        kept: Any = json.loads(file.read_text())
+        document: Any = json.loads(file.read_text())
         data = (
-            {"faults": kept, "to_raise": []} if isinstance(kept, list) else kept
+            {"faults": document, "to_raise": []} if isinstance(document, list) else document
         )  # a list: of a version before
         faults = [
             Fault(**{**entry, "ports": tuple(PortRef(*port) for port in entry["ports"])})

@@ -69,8 +69,8 @@ class IsolatedSwitches:
         """Return how many hosts a switch may have for what it held when it connected; None: any number."""
         if not self.is_isolated(dpid):
             return None
-        left = MOST_HELD_HOSTS - sum(map(self._hosts.count_at, self._ports_by_switch()))
-        return max(0, min(MOST_ISOLATED_HOSTS, left))
+        room = MOST_HELD_HOSTS - sum(map(self._hosts.count_at, self._ports_by_switch()))
+        return max(0, min(MOST_ISOLATED_HOSTS, room))
 
     def admit(self, dpid: int, ports: int, now: float) -> Verdict:
         """Return whether a switch with so many ports may join."""
@@ -81,17 +81,17 @@ class IsolatedSwitches:
         if dpid in self._switches and dpid not in isolated:
             return Verdict()
         isolated.pop(dpid, None)
-        left = sum(isolated.values())
+        isolated_ports = sum(isolated.values())
         leaving: list[int] = []
         for other in sorted(isolated, key=self._age_key):
-            if len(isolated) - len(leaving) <= most and left <= most_ports:
+            if len(isolated) - len(leaving) <= most and isolated_ports <= most_ports:
                 break
             switch = self._switches[other]
             if switch.connected and switch.connected_at > now - GRACE_S:
                 break
             leaving.append(other)
-            left -= isolated[other]
-        if len(isolated) - len(leaving) <= most and left <= most_ports:
+            isolated_ports -= isolated[other]
+        if len(isolated) - len(leaving) <= most and isolated_ports <= most_ports:
             return Verdict(None, tuple(leaving))
         return Verdict(
             f"{len(isolated)} switches with {sum(isolated.values())} ports have neither links nor agents, and it would "

@@ -17,9 +17,14 @@ def run_within(memory_mib: int, processor_s: int, command: list[str]) -> None:
     except ImportError:  # Windows has none; the deadline of the process that waits holds there, too
         pass
     else:
-        for what, limit in ((resource.RLIMIT_DATA, memory_mib << 20), (resource.RLIMIT_CPU, processor_s)):
-            _, hard = resource.getrlimit(what)
-            resource.setrlimit(what, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+        for resource_kind, limit in (
+            (resource.RLIMIT_DATA, memory_mib << 20),
+            (resource.RLIMIT_CPU, processor_s),
+        ):
+            _, hard = resource.getrlimit(resource_kind)
+            resource.setrlimit(
+                resource_kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
+            )
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.argv = command
     runpy.run_module(command[0], run_name="__main__", alter_sys=True)

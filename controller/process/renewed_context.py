@@ -17,11 +17,11 @@ class RenewedContext:
     Connections that stand go on with what they have agreed; new ones get what the files say. Files that cannot be used
     are logged, and the context before them stays.
 
-    what: whose TLS it is, for the log.
+    owner: whose TLS it is, for the log.
     """
 
-    def __init__(self, what: str, files: Sequence[Path], make: Callable[[], ssl.SSLContext]) -> None:
-        self._what = what
+    def __init__(self, owner: str, files: Sequence[Path], make: Callable[[], ssl.SSLContext]) -> None:
+        self._owner = owner
         self._files = tuple(files)
         self._make = make
         self._version = self._version_of_files()
@@ -34,9 +34,9 @@ class RenewedContext:
             self._version = version
             try:
                 self._context = self._make()
-                LOG.info("TLS for %s: %s are read anew", self._what, " and ".join(map(str, self._files)))
+                LOG.info("TLS for %s: %s are read anew", self._owner, " and ".join(map(str, self._files)))
             except ValueError as error:
-                LOG.error("TLS for %s goes on with the files before: %s", self._what, error)
+                LOG.error("TLS for %s goes on with the files before: %s", self._owner, error)
         return self._context
 
     def _version_of_files(self) -> tuple[tuple[int, int, int] | None, ...]:

@@ -177,14 +177,14 @@ def _written(
 ) -> tuple[PortState, list[dict[str, Any]]]:
     """Return a port whose writer is on the switch."""
     config = {key: qos["other_config"][key] for key in ASKED_KEYS if key in qos["other_config"]}
-    asked = {} if wanted == PortQueues() else wanted.to_config()
+    wanted_config = {} if wanted == PortQueues() else wanted.to_config()
     operations: list[dict[str, Any]] = []
-    if config != asked:
+    if config != wanted_config:
         operations += delete_keys("QoS", str(port["qos"]), "other_config", ASKED_KEYS)
-        if asked:
-            operations += set_keys("QoS", str(port["qos"]), "other_config", asked)
+        if wanted_config:
+            operations += set_keys("QoS", str(port["qos"]), "other_config", wanted_config)
     has = Applied.from_text(qos["external_ids"].get(APPLIED, ""))
-    written = has is not None and config == asked and has.limit == wanted.limit
+    written = has is not None and config == wanted_config and has.limit == wanted.limit
     problem = has.problem if has is not None and written else ""
     unshaped = has is not None and not has.rate_bps
     in_force = (

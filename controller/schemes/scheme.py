@@ -288,14 +288,14 @@ class Scheme:
     def lab_problem(self) -> str | None:
         """Return what of the scheme no lab has, and what to do; None: nothing, it can be in force."""
         if self.pfabric is not None:
-            what = "`pfabric` (its senders and its ports)"
+            part = "`pfabric` (its senders and its ports)"
         elif self.dctcp is not None:
-            what = "`dctcp` (ports that mark packets)"
+            part = "`dctcp` (ports that mark packets)"
         elif self.estimates_by_marks:
-            what = "`estimator: marks` (of ports that mark packets)"
+            part = "`estimator: marks` (of ports that mark packets)"
         else:
             return None
-        return f"scheme {self.name}: {what} is for simulations only: use ./capstan simulate, or leave the scheme out"
+        return f"scheme {self.name}: {part} is for simulations only: use ./capstan simulate, or leave the scheme out"
 
     @property
     def estimates_by_marks(self) -> bool:

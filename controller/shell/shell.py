@@ -277,20 +277,20 @@ class OpenFlowShell:
     def _begin_stop(self) -> None:
         self._stopping = True
 
-    def _guarded(self, what: str, work: Callable[[], object], noticed: float) -> None:
+    def _guarded(self, cause: str, work: Callable[[], object], noticed: float) -> None:
         """Call the control plane or a closure. A fault in one of them must not end all switches' control."""
         try:
             self._carry_out(work(), noticed)
         except Exception:
             self._counters["faults"] += 1
-            LOG.exception("fault while handling %s", what)
+            LOG.exception("fault while handling %s", cause)
 
     # Connections
 
     def _read(self, connection: Connection) -> None:
         if connection.closed:
             return
-        now, kept, packets, signalled = self.now(), True, 0.0, False
+        now, has_room, packets, signalled = self.now(), True, 0.0, False
         try:
             for event in connection.receive(now):
                 if isinstance(event, PacketIn):
@@ -304,7 +304,7 @@ class OpenFlowShell:
                 if connection.introduced is not None and urgent(event):
                     self._handle(connection, event, now)
                 else:
-                    kept &= self._backlog.add(Waiting(connection, event, now))
+                    has_room &= self._backlog.add(Waiting(connection, event, now))
                 if connection.closed:
                     return
         except (ConnectionEnded, TooManyEventsError) as end:
@@ -312,7 +312,7 @@ class OpenFlowShell:
         else:
             self._board.flush(connection)
             over_s = connection.allowance.take(packets, connection.session.count_ports(), now)
-            if over_s > 0 or not kept:
+            if over_s > 0 or not has_room:
                 self._counters["read-pauses"] += 1
                 self._pauses.pause(connection, now, over_s)
 

@@ -88,10 +88,10 @@ def open_database(url: str) -> Engine:
 
 def database_words(error: SQLAlchemyError) -> str:
     """Return what a database that refused says, in one line without the statement and its values."""
-    said = getattr(error, "orig", None) or error
-    lines = [line.strip() for line in str(said).splitlines() if line.strip()]
+    cause = getattr(error, "orig", None) or error
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     return (
-        f"the database refuses: {lines[0] if lines else type(said).__name__}; what it has taken before stays"
+        f"the database refuses: {lines[0] if lines else type(cause).__name__}; what it has taken before stays"
     )
 
 

@@ -105,8 +105,10 @@ class ExperimentStore:
         Of their summaries only what is to be compared is read. points: those of sweeps, too. parent: only the points of
         this sweep. There are fewer than *limit* where they would have more than `MOST_LISTED_BYTES`.
         """
-        kept = (Experiment.spec, Experiment.versions, Experiment.machine)
-        size = sum((func.length(cast(column, Text)) for column in kept[1:]), func.length(cast(kept[0], Text)))
+        columns = (Experiment.spec, Experiment.versions, Experiment.machine)
+        size = sum(
+            (func.length(cast(column, Text)) for column in columns[1:]), func.length(cast(columns[0], Text))
+        )
         query = (
             select(Experiment.id, size)
             .outerjoin(Job, Job.experiment_id == Experiment.id)
@@ -122,14 +124,14 @@ class ExperimentStore:
         if state is not None:
             query = query.where(Experiment.state == state)
         with Session(self._engine) as session:
-            found = [(number, length) for number, length in session.execute(query)]
-            total = list(accumulate(length for _, length in found))
+            lengths = [(number, length) for number, length in session.execute(query)]
+            total = list(accumulate(length for _, length in lengths))
             numbers = [
                 number
-                for (number, _), so_far in zip(found, total, strict=True)
+                for (number, _), so_far in zip(lengths, total, strict=True)
                 if so_far <= MOST_LISTED_BYTES
             ]
-            numbers = numbers or [number for number, _ in found[:1]]
+            numbers = numbers or [number for number, _ in lengths[:1]]
             rows = (
                 select(Experiment, Job, Compared.part)
                 .outerjoin(Job, Job.experiment_id == Experiment.id)
@@ -139,7 +141,7 @@ class ExperimentStore:
                 .options(defer(Experiment.summary, raiseload=True))
             )
             listed = [_listed(experiment, job, part) for experiment, job, part in session.execute(rows)]
-        return listed, numbers[-1] if len(found) == limit or len(numbers) < len(found) else None
+        return listed, numbers[-1] if len(lengths) == limit or len(numbers) < len(lengths) else None
 
     def children(self, number: int) -> list[dict[str, Any]]:
         """Return the points of a sweep, in order; none of anything else."""
@@ -213,8 +215,10 @@ class ExperimentStore:
         """Return the very same run, if it is here already."""
         same = [getattr(Run, name) == run[name] for name in ("label", "repeat", "started_at")]
         with Session(self._engine) as session:
-            kept = session.scalars(select(Run).where(Run.experiment_id == experiment_id, *same)).one_or_none()
-            return None if kept is None else _plain(kept)
+            stored = session.scalars(
+                select(Run).where(Run.experiment_id == experiment_id, *same)
+            ).one_or_none()
+            return None if stored is None else _plain(stored)
 
     def finish(
         self, number: int, state: str, summary: Mapping[str, Any] | None = None, error: str = ""

@@ -311,7 +311,7 @@ def _add(
 
 def _claimed(session: Session, experiment: Experiment, job: Job) -> Claimed:
     number = experiment.id
-    kept = session.execute(
+    runs = session.execute(
         select(Run.label, Run.repeat, Run.id).where(Run.experiment_id == number).order_by(Run.id)
     )
     return Claimed(
@@ -320,7 +320,7 @@ def _claimed(session: Session, experiment: Experiment, job: Job) -> Claimed:
         job.attempt,
         experiment.spec,
         job.fabric,
-        tuple((label, repeat, run) for label, repeat, run in kept),
+        tuple((label, repeat, run) for label, repeat, run in runs),
         experiment.simulated,
         job.record,
     )

@@ -96,7 +96,7 @@ def backlog(session: Session) -> list[Waiting]:
 def standing(session: Session, number: int) -> list[dict[str, Any]]:
     """Return an experiment, and its points if it is a sweep, with `runs_kept` of each. Raises NotFoundError."""
     both(session, number)
-    kept = (
+    finished_runs = (
         select(func.count()).where(Run.experiment_id == Experiment.id).correlate(Experiment).scalar_subquery()
     )
     rows = session.execute(
@@ -107,7 +107,7 @@ def standing(session: Session, number: int) -> list[dict[str, Any]]:
             Experiment.finished_at,
             Experiment.simulated,
             Job,
-            kept,
+            finished_runs,
         )
         .join(Job, Job.experiment_id == Experiment.id)
         .where((Experiment.id == number) | (Job.parent == number))

@@ -20,12 +20,12 @@ class FullError(CapstanError, RuntimeError):
 def check_room(engine: Engine, most_bytes: int) -> None:
     """Raise FullError if the database has more than *most_bytes*."""
     with engine.connect() as connection:
-        kept = kept_bytes(connection)
-    if kept > most_bytes:
+        stored_bytes = kept_bytes(connection)
+    if stored_bytes > most_bytes:
         raise FullError(
-            f"the controller's database has {kept / GIB:.3g} GiB, more than the {most_bytes / GIB:.3g} GiB that it may "
-            "have, so no more results are kept: begin the controller with a larger --keep-results-gib, or with "
-            "--keep-records-days DAYS, which deletes flow records of older experiments"
+            f"the controller's database has {stored_bytes / GIB:.3g} GiB, more than the {most_bytes / GIB:.3g} GiB "
+            "that it may have, so no more results are kept: begin the controller with a larger --keep-results-gib, or "
+            "with --keep-records-days DAYS, which deletes flow records of older experiments"
         )
 
 

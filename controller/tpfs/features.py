@@ -75,9 +75,9 @@ def _below(
             value * width + of_field[flows], return_inverse=True, return_counts=True
         )
         enough = counts >= least_flows
-        kept = enough[inverse]
+        mask = enough[inverse]
         renumbered = np.cumsum(enough) - 1
-        some, their = flows[kept], renumbered[inverse[kept]].astype(np.int64)
+        some, their = flows[mask], renumbered[inverse[mask]].astype(np.int64)
         example = np.empty(int(np.count_nonzero(enough)), dtype=np.int64)
         example[their[::-1]] = some[::-1]
         wider = (*combination, name)

@@ -160,15 +160,15 @@ class TypeLearner:
             self._due = time.monotonic()
             self._changed.notify()
 
-    def receive(self, host: str, owners: Mapping[str, str], said: control.FinishedFlows) -> None:
+    def receive(self, host: str, owners: Mapping[str, str], report: control.FinishedFlows) -> None:
         """Queue the records of *host*; owners: the host of each overlay address. Returns at once."""
-        size = _memory_of(said)
+        size = _memory_of(report)
         with self._changed:
             if self._waiting_bytes + size > MOST_BYTES_WAITING:
                 self._dropped += 1
                 return
             self._waiting_bytes += size
-            self._waiting.append((host, owners, said))
+            self._waiting.append((host, owners, report))
 
     def state(self) -> LearnerState:
         """Return what is known; from any thread."""
@@ -250,9 +250,9 @@ class TypeLearner:
     def _take_in(self) -> None:
         while self._waiting:
             with self._changed:
-                host, owners, said = self._waiting.popleft()
-                self._waiting_bytes -= _memory_of(said)
-            self._records.take(host, owners, said)
+                host, owners, report = self._waiting.popleft()
+                self._waiting_bytes -= _memory_of(report)
+            self._records.take(host, owners, report)
         self._records.keep()
 
     def _learn(self, priority: Priority, version: int) -> None:
@@ -374,9 +374,16 @@ def message_of(learnt: LearntTypes, version: int) -> control.FlowTypes:
     return control.FlowTypes(version, learnt.features, types)
 
 
-def _memory_of(said: control.FinishedFlows) -> int:
+def _memory_of(report: control.FinishedFlows) -> int:
     """Return about how many bytes a message takes here: its columns may differ in length."""
-    texts = (said.source, said.destination)
-    numbers = (said.protocol, said.source_port, said.destination_port, said.bytes, said.start_s, said.end_s)
+    texts = (report.source, report.destination)
+    numbers = (
+        report.protocol,
+        report.source_port,
+        report.destination_port,
+        report.bytes,
+        report.start_s,
+        report.end_s,
+    )
     of_texts = sum(64 * len(column) + sum(map(len, column)) for column in texts)
     return 1024 + of_texts + 40 * sum(len(column) for column in numbers)

@@ -65,9 +65,9 @@ def removed_good(
     )
 
 
-def most_alpha(queue: Queue, left: float) -> float:
-    """Return Eq. 6, first part: alpha is to be below it, where *left* = rho^_i stays."""
-    gained = 1 / (1 - queue.above - queue.load) - 1 / (1 - queue.above - left)
+def most_alpha(queue: Queue, remaining_load: float) -> float:
+    """Return Eq. 6, first part: alpha is to be below it, where *remaining_load* = rho^_i stays."""
+    gained = 1 / (1 - queue.above - queue.load) - 1 / (1 - queue.above - remaining_load)
     return gained * (1 - queue.above - queue.load - queue.below)
 
 

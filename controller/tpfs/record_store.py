@@ -59,12 +59,17 @@ class StoredRecords:
         for records in self._store.load(time.time() - self.window.most_age_s, self._hosts, self.addresses):
             self.window.add(records, time.time())
 
-    def take(self, host: str, owners: Mapping[str, str], said: control.FinishedFlows) -> None:
+    def take(self, host: str, owners: Mapping[str, str], report: control.FinishedFlows) -> None:
         """Check and add the records of *host*; owners: the host of each overlay address."""
         now = time.time()
         try:
             records, refused = checked(
-                _finished_of(said), host, owners=owners, hosts=self._hosts, addresses=self.addresses, now=now
+                _finished_of(report),
+                host,
+                owners=owners,
+                hosts=self._hosts,
+                addresses=self.addresses,
+                now=now,
             )
         except RecordsError as error:
             self._refusals.say(f"records of {host} refused: {error}")
@@ -112,16 +117,16 @@ class StoredRecords:
             _LOG.error("records of finished flows are not stored: %s", error)
 
 
-def _finished_of(said: control.FinishedFlows) -> FinishedFlowColumns:
+def _finished_of(report: control.FinishedFlows) -> FinishedFlowColumns:
     """Return the same without the message round it."""
     return FinishedFlowColumns(
-        said.now_s,
-        said.protocol,
-        said.source,
-        said.source_port,
-        said.destination,
-        said.destination_port,
-        said.bytes,
-        said.start_s,
-        said.end_s,
+        report.now_s,
+        report.protocol,
+        report.source,
+        report.source_port,
+        report.destination,
+        report.destination_port,
+        report.bytes,
+        report.start_s,
+        report.end_s,
     )

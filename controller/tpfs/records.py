@@ -91,7 +91,7 @@ class RecordsError(CapstanError, ValueError):
 
 
 def checked(
-    said: FinishedFlowColumns,
+    report: FinishedFlowColumns,
     host: str,
     *,
     owners: Mapping[str, str],
@@ -99,57 +99,63 @@ def checked(
     addresses: Names,
     now: float,
 ) -> tuple[Records, Counter[str]]:
-    """Return what of *said* can be true, in the controller's clock, and how many records were refused, by reason.
+    """Return what of *report* can be true, in the controller's clock, and how many records were refused, by reason.
 
-    owners: the host of each overlay address. now: seconds, when *said* came in.
+    owners: the host of each overlay address. now: seconds, when *report* came in.
 
     Raises:
         RecordsError: columns of different lengths, or a clock that is no number.
     """
-    columns = (said.protocol, said.source, said.source_port, said.destination, said.destination_port)
-    if any(len(column) != len(said) for column in (*columns, said.start_s, said.end_s)):
+    columns = (
+        report.protocol,
+        report.source,
+        report.source_port,
+        report.destination,
+        report.destination_port,
+    )
+    if any(len(column) != len(report) for column in (*columns, report.start_s, report.end_s)):
         raise RecordsError("columns of flow records differ in length")
-    if not math.isfinite(said.now_s):
-        raise RecordsError(f"flow records were sent at {said.now_s}")
-    size, start, end = _integers(said.bytes), _floats(said.start_s), _floats(said.end_s)
-    ports = [_integers(said.source_port), _integers(said.destination_port)]
-    protocol = _integers(said.protocol)
+    if not math.isfinite(report.now_s):
+        raise RecordsError(f"flow records were sent at {report.now_s}")
+    size, start, end = _integers(report.bytes), _floats(report.start_s), _floats(report.end_s)
+    ports = [_integers(report.source_port), _integers(report.destination_port)]
+    protocol = _integers(report.protocol)
     with np.errstate(invalid="ignore"):
         fastest = (end - start + SLACK_S) * FASTEST_BYTES_PER_S
         # the first that applies is the reason
         wrong: list[tuple[str, NDArray[np.bool_]]] = [
             (
                 "foreign_source",
-                np.array([owners.get(address) != host for address in said.source], dtype=bool),
+                np.array([owners.get(address) != host for address in report.source], dtype=bool),
             ),
             (
                 "unknown_destination",
-                np.array([address not in owners for address in said.destination], dtype=bool),
+                np.array([address not in owners for address in report.destination], dtype=bool),
             ),
             ("bad_port", _outside(ports[0], 0, 65535) | _outside(ports[1], 0, 65535)),
             ("bad_protocol", _outside(protocol, 0, 255)),
             ("bad_bytes", _outside(size, 1, MOST_BYTES)),
             ("bad_time", ~(np.isfinite(start) & np.isfinite(end)) | (end < start)),
-            ("in_future", end > said.now_s + SLACK_S),
-            ("too_old", start < said.now_s - OLDEST_S),
+            ("in_future", end > report.now_s + SLACK_S),
+            ("too_old", start < report.now_s - OLDEST_S),
             ("too_fast", size > fastest),
         ]
-    good = np.ones(len(said), dtype=bool)
+    good = np.ones(len(report), dtype=bool)
     refused: Counter[str] = Counter()
     for reason, mask in wrong:
         count = int(np.count_nonzero(mask & good))
         if count:
             refused[reason] = count
         good &= ~mask
-    kept = np.flatnonzero(good)
-    records = np.zeros(len(kept), dtype=RECORD)
+    indices = np.flatnonzero(good)
+    records = np.zeros(len(indices), dtype=RECORD)
     records["host"] = hosts.number(host)
-    records["source"] = [addresses.number(said.source[index]) for index in kept.tolist()]
-    records["destination"] = [addresses.number(said.destination[index]) for index in kept.tolist()]
-    records["source_port"], records["destination_port"] = ports[0][kept], ports[1][kept]
-    records["protocol"], records["bytes"] = protocol[kept], size[kept]
-    ahead = now - said.now_s
-    records["start"], records["end"] = start[kept] + ahead, np.minimum(end[kept] + ahead, now)
+    records["source"] = [addresses.number(report.source[index]) for index in indices.tolist()]
+    records["destination"] = [addresses.number(report.destination[index]) for index in indices.tolist()]
+    records["source_port"], records["destination_port"] = ports[0][indices], ports[1][indices]
+    records["protocol"], records["bytes"] = protocol[indices], size[indices]
+    ahead = now - report.now_s
+    records["start"], records["end"] = start[indices] + ahead, np.minimum(end[indices] + ahead, now)
     return records, refused
 
 
@@ -207,14 +213,14 @@ class RecordWindow:
         return [chunk for own in self._hosts.values() for chunk in own]
 
     def _drop(self, host: int, count: int) -> int:
-        chunks, left = self._hosts[host], count
-        while left:
+        chunks, remaining = self._hosts[host], count
+        while remaining:
             first = chunks.popleft()
-            if len(first) > left:
-                chunks.appendleft(first[left:].copy())
-                left = 0
+            if len(first) > remaining:
+                chunks.appendleft(first[remaining:].copy())
+                remaining = 0
             else:
-                left -= len(first)
+                remaining -= len(first)
         self._counts[host] -= count
         self._forget_empty(host)
         return count

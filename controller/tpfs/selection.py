@@ -168,5 +168,5 @@ def _trimmed(of_host: Floats, weight: Floats) -> Floats:
     hosts = len(of_host)
     out = max(1, int(TRIMMED * hosts)) if hosts >= 4 else 0
     order = np.argsort(of_host, axis=0, kind="stable")[out : hosts - out]
-    kept, weights = np.take_along_axis(of_host, order, axis=0), weight[order]
-    return np.asarray((kept * weights).sum(axis=0) / weights.sum(axis=0))
+    middle, weights = np.take_along_axis(of_host, order, axis=0), weight[order]
+    return np.asarray((middle * weights).sum(axis=0) / weights.sum(axis=0))

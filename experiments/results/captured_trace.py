@@ -245,9 +245,9 @@ def _queues(hops: Iterable[_Hop]) -> list[int]:
         ends = waiting.setdefault(hop.link, [])
         del ends[: bisect.bisect_right(ends, hop.offered_ps)]
         if hop.outcome != _DROPPED:
-            left = float("inf") if hop.left_ps is None else hop.left_ps
-            if left > hop.offered_ps:
-                bisect.insort(ends, left)
+            left_ps = float("inf") if hop.left_ps is None else hop.left_ps
+            if left_ps > hop.offered_ps:
+                bisect.insort(ends, left_ps)
         counts.append(len(ends))
     return counts
 
@@ -259,11 +259,15 @@ def _modes(run: CapturedRun) -> dict[str, list[Any]]:
         (round(change["at_s"] * 10**12), int(change["leaf"][1:]) - 1, change["mode"] == "on")
         for change in run.modes
     ]
-    before = {leaf: on for at, leaf, on in changes if at <= run.begin_ps}
+    before = {leaf: on for time_ps, leaf, on in changes if time_ps <= run.begin_ps}
     rows = [(0, leaf, on) for leaf, on in sorted(before.items())]
-    rows += [(at - run.begin_ps, leaf, on) for at, leaf, on in changes if run.begin_ps < at <= end_ps]
+    rows += [
+        (time_ps - run.begin_ps, leaf, on)
+        for time_ps, leaf, on in changes
+        if run.begin_ps < time_ps <= end_ps
+    ]
     return {
-        "at_ps": [at for at, _, _ in rows],
+        "at_ps": [time_ps for time_ps, _, _ in rows],
         "leaf": [leaf for _, leaf, _ in rows],
         "on": [on for _, _, on in rows],
     }

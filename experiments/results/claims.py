@@ -125,11 +125,11 @@ def find_across(comparison: Comparison, points: Mapping[str, Mapping[str, Any]],
     points: of each point of the sweep, by what it is called (`show`), the schemes' figures of its result document.
     """
     assert comparison.points is not None
-    at = [show(point) for point in comparison.points]
-    if at[0] == at[1]:
-        return find(comparison, points.get(at[0], {}))
+    ticks = [show(point) for point in comparison.points]
+    if ticks[0] == ticks[1]:
+        return find(comparison, points.get(ticks[0], {}))
     entries = {}
-    for label, point in zip((comparison.scheme, comparison.against), at, strict=True):
+    for label, point in zip((comparison.scheme, comparison.against), ticks, strict=True):
         if label not in points.get(point, {}):
             return ClaimVerdict("no figure", why=f"{label} was not run at {point}")
         entries[f"{label} at {point}"] = points[point][label]
@@ -143,12 +143,12 @@ def find_across(comparison: Comparison, points: Mapping[str, Mapping[str, Any]],
 def _per_repeat(measure: Measure, entry: Mapping[str, Any]) -> Sequence[float | None]:
     kind, _, name = measure.partition("-")
     if measure == "long-goodput":
-        found = entry.get("long", {}).get("goodput_per_repeat_mbps")
+        values = entry.get("long", {}).get("goodput_per_repeat_mbps")
     elif name == "mean":
-        found = entry.get(kind, {}).get("afct_per_repeat_ms")
+        values = entry.get(kind, {}).get("afct_per_repeat_ms")
     else:
-        found = entry.get("shares", {}).get(measure, {}).get("per_repeat")
-    return found or ()
+        values = entry.get("shares", {}).get(measure, {}).get("per_repeat")
+    return values or ()
 
 
 def _judged(
@@ -223,7 +223,7 @@ def compared(comparison: Mapping[str, Any]) -> str:
     """Return `caps / rps, mean completion time of short flows`, with the limit if one is claimed."""
     names = [name for name in (comparison["scheme"], comparison["against"]) if name]
     if comparison.get("points") is not None:
-        names = [f"{name} at {show(at)}" for name, at in zip(names, comparison["points"], strict=False)]
+        names = [f"{name} at {show(tick)}" for name, tick in zip(names, comparison["points"], strict=False)]
     text = f"{' / '.join(names)}, {WORDS[comparison['measure']]}" + ("" if comparison["against"] else " in %")
     if comparison.get("at_most") is not None:
         text += f", claimed at most {comparison['at_most']:g}"

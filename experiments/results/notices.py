@@ -29,10 +29,10 @@ def fabric_notices(label: str, repeat: int, changes: Sequence[Mapping[str, Any]]
         return []
     first = changes[0]
     cause = f" ({first['cause']})" if first["cause"] else ""
-    what, how = first["kind"].split("-")
+    element, how = first["kind"].split("-")
     more = f", and {len(changes) - 1} more" if len(changes) > 1 else ""
     return [
-        f"the fabric changed during {label}'s run {repeat + 1}: {what} {first['name']} {how} "
+        f"the fabric changed during {label}'s run {repeat + 1}: {element} {first['name']} {how} "
         f"at {first['at_s']:.1f} s{cause}{more}; flows took other paths meanwhile"
     ]
 

@@ -114,11 +114,11 @@ def add_shares(
     A scheme's share is ``{"value": of all runs together, "per_repeat": of each (null: it has none)}``; a ratio is
     paired by repeat, its 95 % interval over repeats.
     """
-    found = {
+    shares_by_label = {
         label: {measure: [of_run(run) for run in group] for measure, of_run in SHARES.items()}
         for label, group in runs.items()
     }
-    for label, measures in found.items():
+    for label, measures in shares_by_label.items():
         schemes[label]["shares"] = {
             measure: {
                 "value": _over(sum(share.part for share in shares), sum(share.whole for share in shares)),

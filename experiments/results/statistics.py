@@ -169,8 +169,8 @@ class Resampled:
 
 
 def _mean(values: NDArray[np.float64]) -> float | None:
-    kept = values[~np.isnan(values)]
-    return float(kept.mean()) if len(kept) else None
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
 
 
 def ratio_of(

@@ -59,7 +59,7 @@ def sweep_document(spec: Spec, results: Sequence[tuple[tuple[Any, ...], Path, Do
     """
     first = results[0][2]
     of_points = [iter([claim["ours"] for claim in document["claims"]]) for _, _, document in results]
-    by_tick = {show(at[0]): document["schemes"] for at, _, document in results}
+    by_tick = {show(ticks[0]): document["schemes"] for ticks, _, document in results}
 
     def ours(claim: Claim) -> Any:
         if claim.compare is not None and is_across(claim):

@@ -52,8 +52,8 @@ def tables_of(document: Document) -> list[Table]:
 
 def warnings(document: Document) -> list[RenderableType]:
     """Return what stands above the tables: marks that some of their figures have."""
-    said = ((_CPU_LIMITED, document["cpu_limited"]), (_DISTURBED, document.get("disturbed")))
-    return [Text(words, style="bold red") for words, marked in said if marked]
+    marks = ((_CPU_LIMITED, document["cpu_limited"]), (_DISTURBED, document.get("disturbed")))
+    return [Text(words, style="bold red") for words, marked in marks if marked]
 
 
 def completion_table(document: Document, kind: str) -> Table:

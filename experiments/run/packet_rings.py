@@ -123,8 +123,8 @@ class PacketRing:
         self._socket.close()
 
     def _filter(self, program: bytes) -> None:
-        kept = ctypes.create_string_buffer(program, len(program))
-        setting = struct.pack("HP", len(program) // 8, ctypes.addressof(kept))
+        instructions = ctypes.create_string_buffer(program, len(program))
+        setting = struct.pack("HP", len(program) // 8, ctypes.addressof(instructions))
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, setting)
 
 

@@ -248,8 +248,8 @@ class Supervisor:
         try:
             watched.part.start()
         except (RuntimeError, OSError) as error:
-            said = str(error) or type(error).__name__
-            return lambda: self._not_back(watched, said)
+            problem = str(error) or type(error).__name__
+            return lambda: self._not_back(watched, problem)
         return lambda: self._back(watched)
 
     def _back(self, watched: _Watched) -> None:
@@ -261,8 +261,8 @@ class Supervisor:
             self._restarts.append(restart)
             self._on_restart(restart)
 
-    def _not_back(self, watched: _Watched, said: str) -> None:
-        watched.process, watched.how = watched.part.process, f"it could not be started: {said}"
+    def _not_back(self, watched: _Watched, problem: str) -> None:
+        watched.process, watched.how = watched.part.process, f"it could not be started: {problem}"
         if watched.process is None:  # it was ended on purpose meanwhile
             watched.state = _State.DOWN
         else:

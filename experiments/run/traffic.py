@@ -222,7 +222,7 @@ class Traffic:
         for host in self._hosts:
             self._say(host, command)
 
-    def _collect(self, kind: str, what: str) -> list[dict[str, Any]]:
+    def _collect(self, kind: str, command: str) -> list[dict[str, Any]]:
         """Return one event of *kind* from every host; progress that comes in between is dropped."""
         waiting = set(self._hosts)
         records = []
@@ -232,12 +232,12 @@ class Traffic:
                 host, event = self._events.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
                 raise TrafficError(
-                    f"no answer to {what!r} within {ANSWER_TIMEOUT_S:g} s from the generators of "
+                    f"no answer to {command!r} within {ANSWER_TIMEOUT_S:g} s from the generators of "
                     f"{', '.join(sorted(waiting))}"
                 ) from None
             self._note(host, event, (kind, "done", "progress", "over"))
             assert event is not None
-            if event["event"] == kind and event.get("do", what) == what:
+            if event["event"] == kind and event.get("do", command) == command:
                 waiting.discard(host)
                 records.append(event)
         return records

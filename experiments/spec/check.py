@@ -121,16 +121,16 @@ def _sweep(
         where: FieldPath = ("sweep", *error.path)
         yield Problem(*source.place(where), text_of(where), str(error))
         return
-    said = set()
+    reported = set()
     for ticks, combination in data:
         combination.pop("claims", None)  # checked once, beside the sweep that they may speak of
         point = replace(source, data=combination, problems=[])
         wrong = list(against_schema(point))
         wrong += Meaning(point, wrong).problems(schemes, check_overrides)
         for problem in wrong:
-            if (problem.path, problem.message) in said or problem in problems:
+            if (problem.path, problem.message) in reported or problem in problems:
                 continue
-            said.add((problem.path, problem.message))
+            reported.add((problem.path, problem.message))
             cause = _axis_of(problem.path, axes)
             place: FieldPath = ("sweep",) if cause is None else ("sweep", cause)
             text = f"where {words(axes, ticks)}: {problem.path}: {problem.message}"

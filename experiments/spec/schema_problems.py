@@ -36,8 +36,8 @@ def _explain(source: Source, error: ValidationError) -> Iterator[Problem]:
                 here = (*path, name)
                 hint = _ELSEWHERE.get(text_of(here)) or did_you_mean(str(name), known)
                 text = f"{shown(name)} is not known{hint}"
-                said = text_of((*path, str(name)[:LONGEST_SHOWN]))
-                yield Problem(*source.place(here, key=True), said, text)
+                field = text_of((*path, str(name)[:LONGEST_SHOWN]))
+                yield Problem(*source.place(here, key=True), field, text)
         return
     if rule == "required":
         # jsonschema gives one error for each name that is missing
@@ -50,8 +50,8 @@ def _explain(source: Source, error: ValidationError) -> Iterator[Problem]:
         yield from _explain_choice(source, error)
         return
     instead = _ELSEWHERE.get(f"{text_of(path)}={given}") if rule == "enum" else None
-    said = _say(rule, wanted, given) if instead is None else f"{shown(given)} is not known{instead}"
-    yield Problem(*source.place(path), text_of(path), said)
+    text = _say(rule, wanted, given) if instead is None else f"{shown(given)} is not known{instead}"
+    yield Problem(*source.place(path), text_of(path), text)
 
 
 _ELSEWHERE: Final[Mapping[str, str]] = {

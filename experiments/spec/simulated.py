@@ -165,11 +165,11 @@ def flows_problem(flows: float) -> str | None:
 
 def lab_problem(simulation: Simulation) -> str | None:
     """Return what of it no lab has; None: nothing, so that the spec can run in a lab, too."""
-    said = [f"simulation.{name}" for name in _said(simulation)]
-    if not said:
+    names = [f"simulation.{name}" for name in _said(simulation)]
+    if not names:
         return None
-    verb = "is" if len(said) == 1 else "are"
-    return f"{', '.join(said)} {verb} for simulations only: use ./capstan simulate, or leave it out"
+    verb = "is" if len(names) == 1 else "are"
+    return f"{', '.join(names)} {verb} for simulations only: use ./capstan simulate, or leave it out"
 
 
 def _said(simulation: Simulation) -> Iterator[str]:

@@ -71,11 +71,11 @@ def only(spec: Spec, wanted: Sequence[str]) -> Spec:
             raise SweepError(
                 f"{first.label} {name!r} is not a point of this sweep; there are {', '.join(there)}"
             )
-    kept = [index for index, name in enumerate(there) if name in wanted]
+    indices = [index for index, name in enumerate(there) if name in wanted]
     axis = replace(
         first,
-        values=tuple(first.values[index] for index in kept),
-        shown=None if first.shown is None else tuple(first.shown[index] for index in kept),
+        values=tuple(first.values[index] for index in indices),
+        shown=None if first.shown is None else tuple(first.shown[index] for index in indices),
     )
     return replace(spec, sweep=(axis, *others))
 

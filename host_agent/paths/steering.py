@@ -22,12 +22,12 @@ def check(policy: Policy, own: OwnPathPolicy | None) -> bool:
     Raises:
         PolicyError: it has, and this agent was not started with one.
     """
-    asked = [name for name in ("short", "long", "control") if getattr(policy, name).path.kind == "file"]
-    if asked and own is None:
+    classes = [name for name in ("short", "long", "control") if getattr(policy, name).path.kind == "file"]
+    if classes and own is None:
         raise PolicyError(
-            f"policy.{asked[0]}.path.kind: is 'file': this agent was started without --path-policy FILE"
+            f"policy.{classes[0]}.path.kind: is 'file': this agent was started without --path-policy FILE"
         )
-    return bool(asked)
+    return bool(classes)
 
 
 def path_load(load: Load) -> PathLoad:

@@ -39,7 +39,7 @@ def kernel_queue_bytes(connection: socket.socket) -> int:
     if fcntl is None:
         return 0
     try:
-        kept = fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4))
+        queued = fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4))
     except (OSError, ValueError):  # a socket that was closed meanwhile
         return 0
-    return int(struct.unpack("i", kept)[0])
+    return int(struct.unpack("i", queued)[0])

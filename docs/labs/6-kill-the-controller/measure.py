@@ -103,12 +103,12 @@ def main():
             rows.append((time.time(), "kill", part))
             os.kill(victim, signal.SIGKILL)
             print(f"killed {part}", flush=True)
-        asked = time.time()
+        asked_s = time.time()
         try:
             ask(api, "/health")
-            rows.append((asked, "api", 1))
+            rows.append((asked_s, "api", 1))
         except (OSError, ValueError):
-            rows.append((asked, "api", 0))
+            rows.append((asked_s, "api", 0))
         time.sleep(0.1)
     pings, flows = ping.communicate()[0], client.communicate()[0]
     server.terminate()
@@ -127,7 +127,7 @@ def main():
     with file.open("w", newline="") as written:
         writer = csv.writer(written, lineterminator="\n")
         writer.writerow(("at_s", "what", "value"))
-        writer.writerows((f"{at - start:.3f}", what, value) for at, what, value in sorted(rows))
+        writer.writerows((f"{time_s - start:.3f}", what, value) for time_s, what, value in sorted(rows))
     print(f"written: {file}")
 
 

@@ -74,7 +74,7 @@ def test_runs_that_are_there_already_are_not_simulated_again() -> None:
         recorded.append((run.label, run.repeat))
         return run
 
-    document, _ = simulate_document(spec, kept=runs[1:], on_run=on_run)
+    document, _ = simulate_document(spec, finished=runs[1:], on_run=on_run)
     assert recorded == [("ecmp", 0)]
     assert settled(document) == settled(whole)
 

@@ -29,8 +29,8 @@ def upgrade() -> None:
     for number in connection.scalars(
         sa.select(_EXPERIMENTS.c.id)
     ).all():  # summaries one by one: they may be large
-        one = sa.select(_EXPERIMENTS.c.summary).where(_EXPERIMENTS.c.id == number)
-        part = compared_part(connection.scalars(one).one())
+        summary = sa.select(_EXPERIMENTS.c.summary).where(_EXPERIMENTS.c.id == number)
+        part = compared_part(connection.scalars(summary).one())
         if part is not None:
             connection.execute(compared.insert(), {"experiment_id": number, "part": part})
 

@@ -45,7 +45,7 @@ function Scheduler() {
   }, [data, dataUpdatedAt]);
   if (has === false) return <Idle />;
   return (
-    <QueryResult query={view} what="scheduler">
+    <QueryResult query={view} subject="scheduler">
       {(capton) =>
         !capton.enabled ? (
           <Idle />

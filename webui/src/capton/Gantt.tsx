@@ -36,7 +36,7 @@ export function Gantt({ rows, now }: { rows: readonly Row[]; now: number }) {
           domain: [-KEPT_S, 0],
           ticks: [-30, -20, -10, 0],
           label: null,
-          tickFormat: (at: number) => (at === 0 ? "now" : `−${-at} s`),
+          tickFormat: (seconds: number) => (seconds === 0 ? "now" : `−${-seconds} s`),
         },
         y: { domain: rows.map((row) => row.name), label: null },
         marks: [

@@ -160,11 +160,11 @@ function drawEdge(chart: uPlot, series: number, edge: string, scale: number, das
   ctx.beginPath();
   let height: number | null = null;
   for (const [x, share] of placesOf(chart, series)) {
-    const at = chart.valToPos(x, "x", true);
-    if (height === null) ctx.moveTo(at, chart.valToPos(share, "y", true));
-    else ctx.lineTo(at, height);
+    const along = chart.valToPos(x, "x", true);
+    if (height === null) ctx.moveTo(along, chart.valToPos(share, "y", true));
+    else ctx.lineTo(along, height);
     height = chart.valToPos(share, "y", true);
-    ctx.lineTo(at, height);
+    ctx.lineTo(along, height);
   }
   ctx.strokeStyle = edge;
   ctx.lineWidth = 4.5 * scale * uPlot.pxRatio;

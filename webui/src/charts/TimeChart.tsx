@@ -30,7 +30,7 @@ export function TimeChart({ title, series, from, to, atLeast, format, height = 1
   const data = useMemo(
     () =>
       [
-        (series[0]?.points ?? []).map(([at]) => at - to),
+        (series[0]?.points ?? []).map(([time]) => time - to),
         ...series.map((curve) => curve.points.map(([, value]) => value)),
       ] as [number[], ...(number | null)[][]],
     [series, to],

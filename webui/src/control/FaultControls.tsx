@@ -25,7 +25,7 @@ export function FaultControls({ may }: { may: boolean }) {
   const { begin, end, error } = useFaultChanges();
   return (
     <Panel title="Faults">
-      <QueryResult query={faults} what="list of faults">
+      <QueryResult query={faults} subject="list of faults">
         {(view) =>
           !view.possible ? (
             <Notice title="Faults can be injected in labs only">

@@ -28,7 +28,7 @@ export function SchemeControls({ may }: { may: boolean }) {
   });
   return (
     <Panel title="Scheme">
-      <QueryResult query={scheme} what="scheme">
+      <QueryResult query={scheme} subject="scheme">
         {(now) => {
           const name = chosen ?? now.base;
           const shown = schemes.data?.schemes.find((candidate) => candidate.name === name);

@@ -26,5 +26,5 @@ export function useFaultChanges() {
 
 /** Return the error of the newest request, or null: a later success supersedes earlier errors. */
 export function newestError(...changes: { submittedAt: number; error: Error | null }[]): Error | null {
-  return changes.reduce((one, other) => (other.submittedAt > one.submittedAt ? other : one)).error;
+  return changes.reduce((newest, other) => (other.submittedAt > newest.submittedAt ? other : newest)).error;
 }

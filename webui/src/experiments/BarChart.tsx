@@ -3,7 +3,7 @@ import { useCallback } from "react";
 import { PlotFigure } from "../charts/PlotFigure";
 import styles from "../charts/charts.module.css";
 import { schemeStyle } from "../parts/schemes";
-import { type Bar, type Measure, said } from "./bars";
+import { type Bar, barWords, type Measure } from "./bars";
 
 const ROW = 30;
 const VALUE = 110;
@@ -35,7 +35,7 @@ export function BarChart({ measure }: { measure: Measure }) {
             stroke: "var(--scheme-edge)",
             insetTop: 3,
             insetBottom: 3,
-            title: (bar: Bar) => said(bar, format),
+            title: (bar: Bar) => barWords(bar, format),
             tip: { fill: "var(--card)" },
           }),
           // A line that shows on dark and on light bars.
@@ -68,7 +68,7 @@ export function BarChart({ measure }: { measure: Measure }) {
         {measure.name} ({measure.less ? "less" : "more"} is better)
       </figcaption>
       <PlotFigure
-        label={`${measure.name}: ${measure.bars.map((bar) => said(bar, measure.format)).join(", ")}`}
+        label={`${measure.name}: ${measure.bars.map((bar) => barWords(bar, measure.format)).join(", ")}`}
         options={options}
       />
     </figure>

@@ -39,13 +39,13 @@ export function Comparison({ a, b }: { a: Experiment; b: number }) {
   const other = useExperiment(b);
   return (
     <Panel title={`Experiment ${a.id} beside ${b}`}>
-      <QueryResult query={comparison} what="comparison">
+      <QueryResult query={comparison} subject="comparison">
         {({ schemes }) =>
           schemes.length === 0 ? (
             <Quiet>They have no scheme in common; points of sweeps are compared one by one.</Quiet>
           ) : (
-            <QueryResult query={other} what={`experiment ${b}`}>
-              {(found) => <Both a={a} b={found} schemes={schemes} />}
+            <QueryResult query={other} subject={`experiment ${b}`}>
+              {(second) => <Both a={a} b={second} schemes={schemes} />}
             </QueryResult>
           )
         }

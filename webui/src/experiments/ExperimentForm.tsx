@@ -33,10 +33,10 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
   const preset = presets.find((candidate) => candidate.name === draft.preset);
   const edit = (more: Partial<Draft>): void => setDraft({ ...draft, ...more });
   const kinds = kindsOf(useEngine().data);
-  const asked = useDeferredValue(draft);
+  const checked = useDeferredValue(draft);
   const check = useQuery({
-    queryKey: ["check", asked, kinds],
-    queryFn: () => change<CheckView>("POST", "/experiments/check", submission(asked, kinds)),
+    queryKey: ["check", checked, kinds],
+    queryFn: () => change<CheckView>("POST", "/experiments/check", submission(checked, kinds)),
     retry: false,
     placeholderData: (before) => before,
   });

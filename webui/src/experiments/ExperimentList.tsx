@@ -12,7 +12,7 @@ export function ExperimentList() {
   const list = useExperiments();
   return (
     <Panel title="Experiments">
-      <QueryResult query={list} what="list of experiments">
+      <QueryResult query={list} subject="list of experiments">
         {({ pages }) => {
           const experiments = pages.flatMap((page) => page.experiments);
           return experiments.length === 0 ? (

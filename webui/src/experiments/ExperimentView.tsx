@@ -29,7 +29,7 @@ import { type Experiment, OVER, type SweepDocument } from "./types";
 export function ExperimentView({ id }: { id: number }) {
   const query = useExperiment(id);
   return (
-    <QueryResult query={query} what={`experiment ${id}`}>
+    <QueryResult query={query} subject={`experiment ${id}`}>
       {(experiment) => <Whole experiment={experiment} />}
     </QueryResult>
   );

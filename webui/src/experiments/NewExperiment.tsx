@@ -30,7 +30,7 @@ export function NewExperiment() {
 
 function Presets() {
   return (
-    <QueryResult query={usePresets()} what="list of presets">
+    <QueryResult query={usePresets()} subject="list of presets">
       {({ presets }) => <ExperimentForm presets={presets} />}
     </QueryResult>
   );

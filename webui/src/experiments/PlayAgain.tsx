@@ -22,9 +22,9 @@ export function PlayAgain({ experiment }: { experiment: Experiment }) {
 function Simulated({ experiment }: { experiment: Experiment }) {
   const [from, setFrom] = useState<number | string>(0);
   const [length, setLength] = useState<number | string>(LENGTH_MS);
-  const kept = new Set((experiment.runs ?? []).map((run) => run.label));
+  const withRuns = new Set((experiment.runs ?? []).map((run) => run.label));
   const labels = Object.keys(((experiment.summary ?? {}) as ResultDocument).schemes ?? {}).filter((label) =>
-    kept.has(label),
+    withRuns.has(label),
   );
   if (experiment.state !== "finished" || labels.length === 0) return null;
   const window = { from: Number(from) || 0, length: Number(length) || LENGTH_MS };

@@ -6,8 +6,8 @@ import type { Experiment } from "./types";
 
 /** Show an experiment's progress; runs are counted, so it never decreases. */
 export function ProgressBar({ experiment }: { experiment: Experiment }) {
-  const asked = useProgress(experiment.id, true);
-  const progress = asked.data ?? experiment.progress ?? null;
+  const query = useProgress(experiment.id, true);
+  const progress = query.data ?? experiment.progress ?? null;
   if (!progress) return <Quiet>Its runner reports no progress.</Quiet>;
   const { runs_done: done, runs } = progress;
   return (

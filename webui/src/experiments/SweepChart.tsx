@@ -5,8 +5,8 @@ import { fitting, short } from "../charts/ticks";
 import styles from "../charts/charts.module.css";
 import { markerPath } from "../parts/marker";
 import { schemeStyle } from "../parts/schemes";
-import { said } from "./bars";
-import { at, shown, type SweepChartData } from "./sweep";
+import { barWords } from "./bars";
+import { shown, type SweepChartData, tickWords } from "./sweep";
 
 const HEIGHT = 260;
 const LETTER = 8;
@@ -22,7 +22,7 @@ export function SweepChart({ chart }: { chart: SweepChartData }) {
   const words = lines.map(
     (line) =>
       `${line.label}: ${line.points
-        .map(({ tick, bar }) => `${at(axis, tick)}: ${bar ? said(bar, format) : "no figure"}`)
+        .map(({ tick, bar }) => `${tickWords(axis, tick)}: ${bar ? barWords(bar, format) : "no figure"}`)
         .join(", ")}`,
   );
   return (
@@ -48,7 +48,7 @@ function plotOptions(chart: SweepChartData, scale: number, width: number): Plot.
       low: bar?.interval?.[0] ?? bar?.value ?? Number.NaN,
       high: bar?.interval?.[1] ?? bar?.value ?? Number.NaN,
       limited: bar?.cpuLimited === true,
-      title: bar ? `${at(axis, tick)}\n${said(bar, format)}` : "",
+      title: bar ? `${tickWords(axis, tick)}\n${barWords(bar, format)}` : "",
     })),
   );
   const known = rows.filter((row) => !Number.isNaN(row.value));

@@ -20,7 +20,7 @@ export interface Measure {
 }
 
 /** Return a bar in words: `caps 53.0 ms (45.1 ms to 60.2 ms)`. */
-export const said = (bar: Bar, format: (value: number) => string): string =>
+export const barWords = (bar: Bar, format: (value: number) => string): string =>
   `${bar.label} ${format(bar.value)}` +
   (bar.interval ? ` (${format(bar.interval[0])} to ${format(bar.interval[1])})` : "");
 

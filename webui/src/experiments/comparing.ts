@@ -19,17 +19,17 @@ const DRAWN: ReadonlySet<string> = new Set(["short.afct_ms", "short.p99_ms", "lo
 
 /** Return what is drawn, with two bars a scheme: one of each experiment. */
 export function comparedBars(schemes: readonly ComparedScheme[], sides: readonly [Side, Side]): Measure[] {
-  const found = new Map<string, Measure>();
+  const byTitle = new Map<string, Measure>();
   for (const { label, cpu_limited, measures } of schemes) {
     for (const { name, title, unit, better, a, b } of measures) {
       if (!DRAWN.has(name)) continue;
-      const measure: Measure = found.get(title) ?? {
+      const measure: Measure = byTitle.get(title) ?? {
         name: title,
         less: better === "less",
         format: (value) => `${digits(value)} ${unit}`,
         bars: [],
       };
-      found.set(title, measure);
+      byTitle.set(title, measure);
       measure.bars.push(
         ...[a, b].map((estimate, side) =>
           bar(estimate, label, sides[side] as Side, cpu_limited[side] === true),
@@ -37,7 +37,7 @@ export function comparedBars(schemes: readonly ComparedScheme[], sides: readonly
       );
     }
   }
-  return [...found.values()];
+  return [...byTitle.values()];
 }
 
 const bar = ({ mean, low, high }: EstimateView, label: string, side: Side, cpuLimited: boolean): Bar => ({

@@ -40,7 +40,7 @@ export interface SweepPart {
 export const shown = (tick: Tick): string => String(tick);
 
 /** Return an axis and its value in words: `load = 30 %`. */
-export const at = ({ label, unit }: Axis, tick: Tick): string =>
+export const tickWords = ({ label, unit }: Axis, tick: Tick): string =>
   `${label} = ${shown(tick)}${unit && ` ${unit}`}`;
 
 /**
@@ -52,7 +52,7 @@ export function sweepParts({ sweep = [], points = [] }: SweepDocument): SweepPar
   if (!axis) return [];
   const byOthers = group(points, (point) => JSON.stringify(point.at?.slice(1) ?? []));
   return [...byOthers.values()].map((ofPart) => ({
-    words: others.map((other, index) => at(other, ofPart[0]?.at?.[index + 1] ?? null)).join(", "),
+    words: others.map((other, index) => tickWords(other, ofPart[0]?.at?.[index + 1] ?? null)).join(", "),
     charts: charts(axis, ofPart),
   }));
 }

@@ -54,9 +54,9 @@ export function LinkPanel({ name, close }: { name: string; close: () => void }) 
       <DataTable
         label={`Link ${name} now`}
         head={["now", `${a} → ${b}`, `${b} → ${a}`]}
-        rows={NOW.map(([what, text]) => ({
-          key: what,
-          cells: [what, (last.ab && text(last.ab)) ?? "–", (last.ba && text(last.ba)) ?? "–"],
+        rows={NOW.map(([quantity, text]) => ({
+          key: quantity,
+          cells: [quantity, (last.ab && text(last.ab)) ?? "–", (last.ba && text(last.ba)) ?? "–"],
         }))}
       />
       {chart("Rate", (load) => load.bits_per_s, rate ?? 1000, bitRate)}

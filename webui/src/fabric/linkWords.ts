@@ -8,7 +8,7 @@ export const packets = (value: number): string => `${digits(value)} packets`;
 export const packetRate = (value: number): string => `${digits(value)} packets/s`;
 
 /** What is known of a direction now, in words; null: not reported. */
-export const NOW: readonly [what: string, words: (load: LoadView) => string | null][] = [
+export const NOW: readonly [quantity: string, words: (load: LoadView) => string | null][] = [
   ["rate", (load) => bitRate(load.bits_per_s)],
   ["of the link", (load) => (load.share === null ? null : percent(load.share))],
   ["packets", (load) => packetRate(load.packets_per_s)],
@@ -22,11 +22,13 @@ export function linkWords(name: string, a: string, b: string, now: LinkPoint | u
   if (!now.up) return `${name}: down`;
   const direction = (way: string, load: LoadView | null): string => {
     if (load === null) return `${way}: not reported`;
-    const said = NOW.flatMap(([what, words]) => {
+    const parts = NOW.flatMap(([quantity, words]) => {
       const text = words(load);
-      return text === null ? [] : [what === "waiting" || what === "dropped" ? `${text} ${what}` : text];
+      return text === null
+        ? []
+        : [quantity === "waiting" || quantity === "dropped" ? `${text} ${quantity}` : text];
     });
-    return `${way}: ${said.join(", ")}`;
+    return `${way}: ${parts.join(", ")}`;
   };
   return [name, direction(`${a} → ${b}`, now.ab), direction(`${b} → ${a}`, now.ba)].join("\n");
 }

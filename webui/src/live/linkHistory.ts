@@ -26,14 +26,14 @@ export class LinkHistory {
     for (const name of this.#points.keys()) if (!reported.has(name)) this.#points.delete(name);
   }
 
-  #take(link: LinkLoadView, at: number, oldest: number): void {
+  #take(link: LinkLoadView, time: number, oldest: number): void {
     let points = this.#points.get(link.name);
     if (!points) this.#points.set(link.name, (points = []));
     const last = points.at(-1);
-    if (last && last.at >= at) return; // sent again after a reconnect
-    points.push({ at, up: link.up, rate_kbps: link.rate_kbps, ab: link.ab, ba: link.ba });
+    if (last && last.at >= time) return; // sent again after a reconnect
+    points.push({ at: time, up: link.up, rate_kbps: link.rate_kbps, ab: link.ab, ba: link.ba });
     let gone = 0;
-    while (gone < points.length && (points[gone]?.at ?? at) < oldest) gone += 1;
+    while (gone < points.length && (points[gone]?.at ?? time) < oldest) gone += 1;
     if (gone > 0) points.splice(0, gone);
   }
 

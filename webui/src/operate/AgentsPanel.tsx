@@ -16,7 +16,7 @@ export function AgentsPanel() {
   });
   return (
     <Panel title="Host agents">
-      <QueryResult query={agents} what="agents">
+      <QueryResult query={agents} subject="agents">
         {(view) =>
           view.agents.length === 0 ? (
             <Quiet>No host has an agent: traffic goes by plain ECMP.</Quiet>

@@ -10,7 +10,7 @@ export function HealthPanel() {
   const health = useHealth();
   return (
     <Panel title="Health">
-      <QueryResult query={health} what="health">
+      <QueryResult query={health} subject="health">
         {(view) => (
           <>
             {view.switches === 0 ? (

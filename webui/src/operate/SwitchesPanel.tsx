@@ -9,7 +9,7 @@ export function SwitchesPanel() {
   const fabric = useFabric();
   return (
     <Panel title="Switches">
-      <QueryResult query={fabric} what="fabric">
+      <QueryResult query={fabric} subject="fabric">
         {({ switches, links }) =>
           switches.length === 0 ? (
             <Quiet>No switch has connected.</Quiet>

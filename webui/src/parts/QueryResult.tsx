@@ -7,20 +7,20 @@ import { Quiet } from "./Quiet";
 /** Show a query's data, or its error. Old data stays while the query runs again. */
 export function QueryResult<T>({
   query,
-  what,
+  subject,
   children,
 }: {
   query: UseQueryResult<T>;
-  what: string;
+  subject: string;
   children: (data: T) => ReactNode;
 }) {
   if (query.data !== undefined) return children(query.data);
   if (query.isError) {
     return (
-      <Notice title={`No ${what}`} kind="error">
+      <Notice title={`No ${subject}`} kind="error">
         {query.error.message} <Button onClick={() => void query.refetch()}>Try again</Button>
       </Notice>
     );
   }
-  return <Quiet>Asking for {what}…</Quiet>;
+  return <Quiet>Asking for {subject}…</Quiet>;
 }

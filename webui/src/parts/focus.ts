@@ -3,8 +3,8 @@
 /** Focus the first of *selectors* that is on the page. */
 export function focusFirst(...selectors: string[]): void {
   for (const selector of selectors) {
-    const found = document.querySelector<HTMLElement | SVGElement>(selector);
-    if (found) return found.focus();
+    const element = document.querySelector<HTMLElement | SVGElement>(selector);
+    if (element) return element.focus();
   }
 }
 

@@ -14,12 +14,12 @@ export function byteSize(bytes: number): string {
 
 function scaled(value: number): string {
   let step = 0;
-  let left = Math.abs(value);
-  while (left >= 999.5 && step < SI.length - 1) {
-    left /= 1000;
+  let mantissa = Math.abs(value);
+  while (mantissa >= 999.5 && step < SI.length - 1) {
+    mantissa /= 1000;
     step += 1;
   }
-  return `${value < 0 ? "−" : ""}${digits(left)} ${SI[step] ?? ""}`;
+  return `${value < 0 ? "−" : ""}${digits(mantissa)} ${SI[step] ?? ""}`;
 }
 
 /** Return a number with three digits: `0`, `0.35`, `4.20`, `17.3`, `804`. */

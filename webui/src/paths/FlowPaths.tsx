@@ -19,7 +19,7 @@ export function FlowPaths({ id, heading, close }: { id: number; heading: string;
   const detail = useFlowDetail(id);
   return (
     <Panel title={heading} {...(close ? { close } : {})}>
-      <QueryResult query={detail} what={`flow ${id}`}>
+      <QueryResult query={detail} subject={`flow ${id}`}>
         {(data) => <Detail detail={data} />}
       </QueryResult>
     </Panel>

@@ -55,9 +55,9 @@ function useNewest(trafficClass: string): number | null {
   const held = useRef<Held | null>(null);
   return useMemo(() => {
     if (!sample) return null;
-    const asked =
+    const isPending =
       held.current && queries.getQueryState(["flow", source, held.current.id])?.status === "pending";
-    if (asked) return held.current!.id; // to replace it unseen would show nothing where answers take long
+    if (isPending) return held.current!.id; // to replace it unseen would show nothing where answers take long
     held.current = newestOf(store.flowHistory.recent(RECENT_S), trafficClass, held.current, sample.at);
     return held.current?.id ?? null;
   }, [sample, store, queries, source, trafficClass]);

@@ -75,7 +75,7 @@ export function Queues({ first }: { first?: number }) {
         </Notice>
       )}
       {rows.length === 0 ? (
-        <QueryResult query={query} what="queues">
+        <QueryResult query={query} subject="queues">
           {() => (
             <Quiet>
               No port reports its queues. Switches are asked while a page shows them; ports of your own fabric

@@ -89,7 +89,7 @@ export function fullest(
       return {
         name: side === "ab" ? `${a} → ${b}` : `${b} → ${a}`,
         peak: Math.max(0, ...[...waited.values()].map((packets) => packets ?? 0)),
-        points: times.map((at) => [at, waited.get(at) ?? null] as const),
+        points: times.map((time) => [time, waited.get(time) ?? null] as const),
       };
     }),
   );

@@ -15,17 +15,17 @@ export function Controls({
   speed: number;
   setSpeed: (speed: number) => void;
 }) {
-  const { at, playing, seek, toggle } = playback;
+  const { timePs, playing, seek, toggle } = playback;
   const { beginPs, lengthPs } = replay.trace;
   return (
     <Group my="xs" gap="xs" align="end">
-      <Button onClick={() => seek(replay.previous(at))} aria-label="Step back to the packet before">
+      <Button onClick={() => seek(replay.previous(timePs))} aria-label="Step back to the packet before">
         ◀ Step
       </Button>
       <Button onClick={toggle} aria-pressed={playing}>
         {playing ? "Pause" : "Play"}
       </Button>
-      <Button onClick={() => seek(replay.next(at))} aria-label="Step to the next packet">
+      <Button onClick={() => seek(replay.next(timePs))} aria-label="Step to the next packet">
         Step ▶
       </Button>
       <NativeSelect
@@ -41,17 +41,17 @@ export function Controls({
         min={0}
         max={lengthPs}
         step={Math.max(1, Math.floor(lengthPs / 10_000))}
-        value={at}
-        thumbProps={{ "aria-valuetext": moment(at, beginPs) }}
+        value={timePs}
+        thumbProps={{ "aria-valuetext": moment(timePs, beginPs) }}
         onChange={seek}
       />
       <Text component="output" style={{ fontVariantNumeric: "tabular-nums" }}>
-        {moment(at, beginPs)}
+        {moment(timePs, beginPs)}
       </Text>
     </Group>
   );
 }
 
-function moment(at: number, beginPs: number): string {
-  return `${((beginPs + at) / 1e9).toFixed(4)} ms`;
+function moment(timePs: number, beginPs: number): string {
+  return `${((beginPs + timePs) / 1e9).toFixed(4)} ms`;
 }

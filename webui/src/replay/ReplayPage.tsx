@@ -16,11 +16,11 @@ export function ReplayPage() {
   const [trace, setTrace] = useState<Trace | null>(null);
   const [problem, setProblem] = useState("");
 
-  const asked = recordingPath(search);
+  const path = recordingPath(search);
   useEffect(() => {
-    if (asked === null) return;
+    if (path === null) return;
     const leaving = new AbortController();
-    getFile(asked, leaving.signal)
+    getFile(path, leaving.signal)
       .then(readTrace)
       .then((recorded) => {
         setTrace(recorded);
@@ -30,7 +30,7 @@ export function ReplayPage() {
         if (!leaving.signal.aborted) setProblem(error instanceof Error ? error.message : String(error));
       });
     return () => leaving.abort();
-  }, [asked]);
+  }, [path]);
 
   async function open(file: File | undefined): Promise<void> {
     if (!file) return;
@@ -42,7 +42,7 @@ export function ReplayPage() {
     }
   }
 
-  const at = search.get("at");
+  const timeMs = search.get("at");
   return (
     <div
       onDragOver={(event) => event.preventDefault()}
@@ -59,20 +59,20 @@ export function ReplayPage() {
         onChange={(file) => void open(file ?? undefined)}
       />
       {problem && (
-        <Notice title={asked === null ? "This file cannot be played" : "This cannot be played"} kind="error">
+        <Notice title={path === null ? "This file cannot be played" : "This cannot be played"} kind="error">
           {problem}
         </Notice>
       )}
       {trace ? (
         <ReplayView key={`${trace.scheme} ${trace.beginPs} ${trace.hops.length}`} trace={trace} />
-      ) : asked !== null && !problem ? (
+      ) : path !== null && !problem ? (
         <Notice title="The run's packets are being fetched">
           A simulated run is simulated again for them; they are shown when it has ended.
         </Notice>
       ) : (
         <Notice title="No recording is open">
           Record one by ./capstan simulate small --scheme caps --trace caps.trace, and choose that file above,
-          or drop it here.{at ? ` The link is to ${at} ms of the run.` : ""}
+          or drop it here.{timeMs ? ` The link is to ${timeMs} ms of the run.` : ""}
         </Notice>
       )}
     </div>

@@ -21,11 +21,11 @@ export function ReplayView({ trace }: { trace: Trace }) {
   const [speed, setSpeed] = useState(() => usualSpeed(trace.lengthPs));
   const [begin] = useState(() => fromAddress(search.get("at"), trace.beginPs, trace.lengthPs) ?? 0);
   const playback = usePlayback({ from: 0, to: trace.lengthPs, begin, speed, loop: false });
-  const { at, playing, seek, toggle } = playback;
+  const { timePs, playing, seek, toggle } = playback;
   const flow = trace.flows.find(({ id }) => String(id) === search.get("flow"))?.id ?? null;
   useEffect(() => {
-    if (!playing) change({ at: inAddress(at, trace.beginPs) });
-  }, [playing, at, change, trace.beginPs]);
+    if (!playing) change({ at: inAddress(timePs, trace.beginPs) });
+  }, [playing, timePs, change, trace.beginPs]);
   const keys = useMemo(() => {
     const faster = (steps: number): void => {
       const place = SPEEDS.findIndex((each) => each === speed) + steps;
@@ -33,14 +33,14 @@ export function ReplayView({ trace }: { trace: Trace }) {
     };
     return {
       k: toggle,
-      ",": () => seek(replay.previous(at)),
-      ".": () => seek(replay.next(at)),
+      ",": () => seek(replay.previous(timePs)),
+      ".": () => seek(replay.next(timePs)),
       "<": () => faster(-1),
       ">": () => faster(1),
     };
-  }, [toggle, seek, replay, at, speed]);
+  }, [toggle, seek, replay, timePs, speed]);
   useKeys(keys);
-  const frame = useMemo(() => replay.frame(at), [replay, at]);
+  const frame = useMemo(() => replay.frame(timePs), [replay, timePs]);
   const words = describe(trace, frame);
   return (
     <Panel title="Replay">

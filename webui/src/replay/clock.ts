@@ -12,15 +12,15 @@ export function usualSpeed(lengthPs: number): number {
 }
 
 /** Return an instant of the recording as the address names it: simulated ms of the run. */
-export function inAddress(at: number, beginPs: number): string {
-  return String(Number(((beginPs + at) / PS_PER_MS).toFixed(6)));
+export function inAddress(timePs: number, beginPs: number): string {
+  return String(Number(((beginPs + timePs) / PS_PER_MS).toFixed(6)));
 }
 
 /** Return the instant that an address names; null: none within the recording. */
 export function fromAddress(text: string | null, beginPs: number, lengthPs: number): number | null {
   if (text === null || text === "") return null;
-  const at = Math.round(Number(text) * PS_PER_MS) - beginPs;
-  return at >= 0 && at <= lengthPs ? at : null;
+  const timePs = Math.round(Number(text) * PS_PER_MS) - beginPs;
+  return timePs >= 0 && timePs <= lengthPs ? timePs : null;
 }
 
 /** Return the name of a speed: `1:10 000 slow`. */

@@ -85,7 +85,7 @@ function drawQueues(context: CanvasRenderingContext2D, drawing: Drawing): void {
     context.moveTo(begin.x, begin.y);
     context.lineTo(end.x, end.y);
     context.stroke();
-    for (const { packet, at } of queueMarks(bar.ends, packets)) drawMark(context, drawing, packet, at);
+    for (const { packet, point } of queueMarks(bar.ends, packets)) drawMark(context, drawing, packet, point);
     if (packets.length > 1) {
       // Beyond the queue's end, where queues of one switch are apart.
       const beyond = between(ends, bar.filled + (14 * scale) / lengthOf(ends));

@@ -66,23 +66,23 @@ export class Replay {
     this.rebuiltTimes = this.released.flatMap(({ rebuilt, at }) => (rebuilt ? [at] : []));
   }
 
-  /** Return the frame at *at*, ps from the window's begin. */
-  frame(at: number): Frame {
+  /** Return the frame at *timePs*, ps from the window's begin. */
+  frame(timePs: number): Frame {
     const moving: Moving[] = [];
     const waiting = new Map<number, number[]>();
     const drops: Drop[] = [];
-    for (const place of this.buckets[this.bucket(at)] ?? []) {
+    for (const place of this.buckets[this.bucket(timePs)] ?? []) {
       const hop = this.trace.hops[place];
-      if (!hop || hop.offered > at) continue;
-      if (waits(hop, at)) {
+      if (!hop || hop.offered > timePs) continue;
+      if (waits(hop, timePs)) {
         const queue = waiting.get(hop.link);
         if (queue) queue.push(hop.packet);
         else waiting.set(hop.link, [hop.packet]);
       } else if (hop.dropped && hop.left !== null) {
-        const age = (at - hop.left) / this.dropPs;
+        const age = (timePs - hop.left) / this.dropPs;
         if (age < 1) drops.push({ packet: hop.packet, link: hop.link, age });
-      } else if (hop.left !== null && hop.arrived !== null && at < hop.arrived) {
-        const share = (at - hop.left) / (hop.arrived - hop.left);
+      } else if (hop.left !== null && hop.arrived !== null && timePs < hop.arrived) {
+        const share = (timePs - hop.left) / (hop.arrived - hop.left);
         moving.push({ packet: hop.packet, link: hop.link, share });
       }
     }
@@ -90,52 +90,52 @@ export class Replay {
       moving,
       waiting,
       drops,
-      releases: this.releases(at),
-      modes: this.modes(at),
-      dropped: upTo(this.dropTimes, at),
-      rebuilt: upTo(this.rebuiltTimes, at),
+      releases: this.releases(timePs),
+      modes: this.modes(timePs),
+      dropped: upTo(this.dropTimes, timePs),
+      rebuilt: upTo(this.rebuiltTimes, timePs),
     };
   }
 
-  /** Return when the next packet comes to a port behind *at*; the window's end if none does. */
-  next(at: number): number {
+  /** Return when the next packet comes to a port behind *timePs*; the window's end if none does. */
+  next(timePs: number): number {
     const { hops, lengthPs } = this.trace;
-    const place = firstBehind(hops.length, (index) => (hops[index]?.offered ?? lengthPs) > at);
+    const place = firstBehind(hops.length, (index) => (hops[index]?.offered ?? lengthPs) > timePs);
     return hops[place]?.offered ?? lengthPs;
   }
 
-  /** Return when the last packet before *at* came to a port; 0 if none did. */
-  previous(at: number): number {
+  /** Return when the last packet before *timePs* came to a port; 0 if none did. */
+  previous(timePs: number): number {
     const { hops } = this.trace;
-    const place = firstBehind(hops.length, (index) => (hops[index]?.offered ?? 0) >= at);
+    const place = firstBehind(hops.length, (index) => (hops[index]?.offered ?? 0) >= timePs);
     return hops[place - 1]?.offered ?? 0;
   }
 
-  private releases(at: number): Handed[] {
+  private releases(timePs: number): Handed[] {
     const begin = firstBehind(
       this.released.length,
-      (index) => (this.released[index]?.at ?? 0) > at - this.dropPs,
+      (index) => (this.released[index]?.at ?? 0) > timePs - this.dropPs,
     );
     const handed: Handed[] = [];
     for (let place = begin; place < this.released.length; place += 1) {
       const release = this.released[place];
-      if (!release || release.at > at) break;
-      handed.push({ ...release, age: (at - release.at) / this.dropPs });
+      if (!release || release.at > timePs) break;
+      handed.push({ ...release, age: (timePs - release.at) / this.dropPs });
     }
     return handed;
   }
 
-  private modes(at: number): Map<number, boolean> {
+  private modes(timePs: number): Map<number, boolean> {
     const modes = new Map<number, boolean>();
     for (const change of this.trace.modes) {
-      if (change.at > at) break;
+      if (change.at > timePs) break;
       modes.set(change.leaf, change.on);
     }
     return modes;
   }
 
-  private bucket(at: number): number {
-    return Math.min(BUCKETS, Math.max(0, Math.floor(at / this.bucketPs)));
+  private bucket(timePs: number): number {
+    return Math.min(BUCKETS, Math.max(0, Math.floor(timePs / this.bucketPs)));
   }
 
   private endOf(hop: Hop): number {
@@ -144,13 +144,13 @@ export class Replay {
   }
 }
 
-function waits(hop: Hop, at: number): boolean {
+function waits(hop: Hop, timePs: number): boolean {
   if (hop.left === null) return hop.queue > 0;
-  return at < hop.left;
+  return timePs < hop.left;
 }
 
-function upTo(times: readonly number[], at: number): number {
-  return firstBehind(times.length, (index) => (times[index] ?? 0) > at);
+function upTo(times: readonly number[], timePs: number): number {
+  return firstBehind(times.length, (index) => (times[index] ?? 0) > timePs);
 }
 
 /** Return the least index from which on *behind* holds; *length* if it never does. */

@@ -71,9 +71,9 @@ export function queueBar(scene: Scene, link: number, packets: number): { ends: E
 }
 
 /** Return those of a queue's packets that are drawn, with the point of each. */
-export function queueMarks(bar: Ends, packets: readonly number[]): { packet: number; at: Point }[] {
+export function queueMarks(bar: Ends, packets: readonly number[]): { packet: number; point: Point }[] {
   const drawn = packets.slice(0, MOST_MARKS);
-  return drawn.map((packet, place) => ({ packet, at: between(bar, (place + 0.5) / drawn.length) }));
+  return drawn.map((packet, place) => ({ packet, point: between(bar, (place + 0.5) / drawn.length) }));
 }
 
 /** Return how far *point* is from the line between *ends*, px. */

@@ -19,7 +19,7 @@ const KIND_WORDS: Readonly<Record<Packet["kind"], string>> = {
 /** Return the packet or the queue that is nearest to *pointer*, in words; null: nothing is near. */
 export function pointed(scene: Scene, pointer: Point): string | null {
   const { frame, trace } = scene;
-  const away = (at: Point): number => Math.hypot(at.x - pointer.x, at.y - pointer.y);
+  const away = (point: Point): number => Math.hypot(point.x - pointer.x, point.y - pointer.y);
   const near: { away: number; words: () => string }[] = [];
   for (const { packet, link, share } of frame.moving) {
     const ends = endsOf(scene, link);
@@ -33,7 +33,7 @@ export function pointed(scene: Scene, pointer: Point): string | null {
     const on = trace.links[link];
     if (!bar || !on) continue;
     const words = (): string => {
-      const marks = queueMarks(bar.ends, packets).sort((left, right) => away(left.at) - away(right.at));
+      const marks = queueMarks(bar.ends, packets).sort((left, right) => away(left.point) - away(right.point));
       const room = on.room > 0 ? ` of ${on.room}` : "";
       const here = marks[0] ? `; there: ${packetWords(trace.packets[marks[0].packet])}` : "";
       return `queue ${way(on)}: ${packets.length}${room} packets wait${here}`;
@@ -41,7 +41,7 @@ export function pointed(scene: Scene, pointer: Point): string | null {
     near.push({ away: distance(pointer, bar.ends), words });
   }
   const least = near.reduce<(typeof near)[number] | null>(
-    (found, candidate) => (found === null || candidate.away < found.away ? candidate : found),
+    (nearest, candidate) => (nearest === null || candidate.away < nearest.away ? candidate : nearest),
     null,
   );
   return least !== null && least.away <= NEAR * scene.scale ? least.words() : null;

@@ -2,9 +2,9 @@ import { useCallback, useEffect, useState } from "react";
 
 /** Where a replay is, ps from the window's begin, and how it goes on. */
 export interface Playback {
-  at: number;
+  timePs: number;
   playing: boolean;
-  seek: (at: number) => void;
+  seek: (timePs: number) => void;
   toggle: () => void;
 }
 
@@ -22,7 +22,7 @@ export interface Stretch {
 
 /** Play a stretch of a recording. */
 export function usePlayback({ from, to, begin, speed, loop }: Stretch): Playback {
-  const [at, setAt] = useState(begin);
+  const [timePs, setTimePs] = useState(begin);
   const [playing, setPlaying] = useState(
     () => loop && !matchMedia("(prefers-reduced-motion: reduce)").matches,
   );
@@ -32,25 +32,25 @@ export function usePlayback({ from, to, begin, speed, loop }: Stretch): Playback
     let request = requestAnimationFrame(function tick(now: number) {
       const passedPs = before === null ? 0 : (now - before) * 1e9 * speed;
       before = now;
-      setAt((current) => (loop && current >= to ? from : Math.min(to, current + passedPs)));
+      setTimePs((current) => (loop && current >= to ? from : Math.min(to, current + passedPs)));
       request = requestAnimationFrame(tick);
     });
     return () => cancelAnimationFrame(request);
   }, [playing, from, to, speed, loop]);
-  const over = at >= to && !loop;
+  const over = timePs >= to && !loop;
   useEffect(() => {
     if (over) setPlaying(false);
   }, [over]);
   const seek = useCallback(
-    (moment: number) => {
+    (wantedPs: number) => {
       setPlaying(false);
-      setAt(Math.min(to, Math.max(from, moment)));
+      setTimePs(Math.min(to, Math.max(from, wantedPs)));
     },
     [from, to],
   );
   const toggle = useCallback(() => {
-    if (over) setAt(from);
+    if (over) setTimePs(from);
     setPlaying(!playing);
   }, [over, playing, from]);
-  return { at, playing, seek, toggle };
+  return { timePs, playing, seek, toggle };
 }

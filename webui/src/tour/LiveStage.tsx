@@ -15,19 +15,19 @@ export function LiveStage({ experiment, leave }: { experiment: number; leave: ()
   const query = useExperiment(experiment);
   const run = useRun();
   return (
-    <QueryResult query={query} what={`experiment ${experiment}`}>
-      {(asked) => {
-        const over = OVER.includes(asked.state);
+    <QueryResult query={query} subject={`experiment ${experiment}`}>
+      {(started) => {
+        const over = OVER.includes(started.state);
         return (
           <>
             <Text>
-              <StateMark state={asked.state} />:{" "}
+              <StateMark state={started.state} />:{" "}
               <Link href={`/compare/${experiment}`}>
                 {over ? "results of " : ""}experiment {experiment}
               </Link>
-              {asked.error && `; ${asked.error}`}
+              {started.error && `; ${started.error}`}
             </Text>
-            {!over && <ProgressBar experiment={asked} />}
+            {!over && <ProgressBar experiment={started} />}
             <Button my="xs" onClick={leave}>
               Back to the recording
             </Button>
@@ -36,7 +36,7 @@ export function LiveStage({ experiment, leave }: { experiment: number; leave: ()
                 <LiveFabric stacked />
               </WatchSource>
             )}
-            {over && <Results experiment={asked} />}
+            {over && <Results experiment={started} />}
           </>
         );
       }}

@@ -16,7 +16,7 @@ const SPEED = 0.04;
 /** Replay the part of a recording that a step describes, in a loop. */
 export function Stage({ trace, step }: { trace: Trace; step: Step }) {
   const replay = useMemo(() => new Replay(trace), [trace]);
-  const { at, playing, toggle } = usePlayback({
+  const { timePs, playing, toggle } = usePlayback({
     from: step.from * PS_PER_MS,
     to: Math.min(trace.lengthPs, step.to * PS_PER_MS),
     begin: step.at * PS_PER_MS,
@@ -24,7 +24,7 @@ export function Stage({ trace, step }: { trace: Trace; step: Step }) {
     loop: true,
   });
   useKeys(useMemo(() => ({ k: toggle }), [toggle]));
-  const frame = useMemo(() => replay.frame(at), [replay, at]);
+  const frame = useMemo(() => replay.frame(timePs), [replay, timePs]);
   const words = describe(trace, frame);
   return (
     <>
@@ -34,7 +34,7 @@ export function Stage({ trace, step }: { trace: Trace; step: Step }) {
           {playing ? "Pause" : "Play"}
         </Button>
         <Text component="output" style={{ fontVariantNumeric: "tabular-nums" }}>
-          {((trace.beginPs + at) / PS_PER_MS).toFixed(1)} ms of the run
+          {((trace.beginPs + timePs) / PS_PER_MS).toFixed(1)} ms of the run
         </Text>
         <Text c="dimmed">{Math.round(1 / SPEED)} times slower than it was</Text>
       </Group>

@@ -48,7 +48,7 @@ export function TourPage() {
           </Link>
         ))}
       </nav>
-      <QueryResult query={recordings} what="recordings">
+      <QueryResult query={recordings} subject="recordings">
         {(all) => <TourStep number={number} recordings={all} keys={keys} live={live} watch={watch} />}
       </QueryResult>
     </>

@@ -69,10 +69,10 @@ export function ThresholdChart({ learnt }: { learnt: LearntTypes }) {
     },
     [learnt],
   );
-  const said = rows
+  const description = rows
     .map((row) => `${row.name}: ${row.thresholds.map((threshold) => byteSize(threshold)).join(", ")}`)
     .join("; ");
-  return <PlotFigure label={`Thresholds. ${said}`} options={options} />;
+  return <PlotFigure label={`Thresholds. ${description}`} options={options} />;
 }
 
 const words = ({ label, from, to }: Mark): string =>

@@ -38,7 +38,7 @@ function Learnt() {
     refetchInterval: 2_000,
   });
   return (
-    <QueryResult query={view} what="types of flows">
+    <QueryResult query={view} subject="types of flows">
       {(learner) => (
         <>
           <Panel title="What is learnt here now">

@@ -42,7 +42,7 @@ function ClaimList({ scheme }: { scheme: string }) {
     staleTime: Number.POSITIVE_INFINITY,
   });
   return (
-    <QueryResult query={evidence} what="claims of the papers">
+    <QueryResult query={evidence} subject="claims of the papers">
       {({ claims }) => {
         const mine = claimsOf(claims, scheme);
         return mine.length === 0 ? <Quiet>No preset has a claim about it.</Quiet> : <Claims claims={mine} />;
@@ -56,7 +56,7 @@ function Claims({ claims }: { claims: readonly EvidenceClaim[] }) {
     .flatMap((page) => page.experiments)
     .filter((experiment) => experiment.state === "finished")
     .slice(0, LOOKED_AT);
-  const kept = useQueries({
+  const experiments = useQueries({
     queries: finished.map(({ id }) => ({
       queryKey: ["experiments", id],
       queryFn: ({ signal }: { signal: AbortSignal }) => get<Experiment>(`/experiments/${id}`, signal),
@@ -87,7 +87,7 @@ function Claims({ claims }: { claims: readonly EvidenceClaim[] }) {
                     {[claim.figure, claim.compared].filter(Boolean).join(": ")}
                   </Text>
                   {claim.row && <Row row={claim.row} />}
-                  {findingsOf(kept, preset, claim).map(({ experiment, finding }, index) => (
+                  {findingsOf(experiments, preset, claim).map(({ experiment, finding }, index) => (
                     <div key={index}>
                       <Verdict finding={finding} alone={claim.against === ""} />
                       <Link href={`/compare/${experiment}`}>experiment {experiment}</Link>
@@ -107,8 +107,8 @@ function Claims({ claims }: { claims: readonly EvidenceClaim[] }) {
 function Row({ row }: { row: EvidenceRowView }) {
   return (
     <>
-      {places(row).map(([where, found]) => {
-        const { verdict, detail } = foundWords(found);
+      {places(row).map(([where, outcome]) => {
+        const { verdict, detail } = foundWords(outcome);
         return (
           <Text key={where}>
             {where}: <strong>{verdict}</strong> {detail}

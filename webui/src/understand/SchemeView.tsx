@@ -129,7 +129,7 @@ function Source({ name }: { name: string }) {
   });
   return (
     <Panel title="Its file" filled>
-      <QueryResult query={text} what="file">
+      <QueryResult query={text} subject="file">
         {(yaml) => (
           <>
             <Code block className={styles["yaml"] ?? ""} tabIndex={0} aria-label={`${name}.yaml`}>

@@ -18,7 +18,7 @@ export function UnderstandPage() {
   const inForce = useFabric().data?.switches.length === 0 ? undefined : first;
   const [words, setWords] = useState("");
   return (
-    <QueryResult query={schemes} what="list of schemes">
+    <QueryResult query={schemes} subject="list of schemes">
       {({ schemes: all }) => {
         const wanted = part ?? first;
         const chosen = all.find((scheme) => scheme.name === wanted) ?? all[0];

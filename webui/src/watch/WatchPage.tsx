@@ -51,7 +51,7 @@ export function LiveFabric({ stacked = false }: { stacked?: boolean }) {
   }, [link, host, change]);
   const modal = scheme ? hasModes(scheme) : false;
   return (
-    <QueryResult query={fabric} what="fabric">
+    <QueryResult query={fabric} subject="fabric">
       {(view) =>
         view.switches.length === 0 ? (
           <WithoutSwitches />

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from experiments.run import supervision
 from experiments.run import supervisor as module
 from experiments.run.parts import PartError, ProcessPart
 from experiments.run.supervision import Restart
@@ -106,6 +107,13 @@ def test_a_killed_part_is_started_again_and_the_others_stay(tmp_path: Path) -> N
         assert supervisor.failure is None
 
 
+@pytest.fixture
+def restarts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long each restart waits is tested in test_experiments_supervision.py."""
+    monkeypatch.setattr(supervision, "FIRST_WAIT_S", 0.01)
+
+
+@pytest.mark.usefixtures("restarts_at_once")
 def test_a_part_that_ends_again_and_again_ends_the_lab_with_its_log(tmp_path: Path) -> None:
     with supervised(part(tmp_path, "bad", "import sys; sys.exit('no such thing')")) as (supervisor, restarts):
         eventually(lambda: supervisor.failure)
@@ -117,6 +125,7 @@ def test_a_part_that_ends_again_and_again_ends_the_lab_with_its_log(tmp_path: Pa
         assert not supervisor.complete
 
 
+@pytest.mark.usefixtures("restarts_at_once")
 def test_a_part_that_cannot_be_started_is_given_up(tmp_path: Path) -> None:
     one = part(tmp_path, "gone")
     with supervised(one) as (supervisor, restarts):

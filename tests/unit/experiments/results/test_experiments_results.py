@@ -27,6 +27,7 @@ from experiments.spec.check import find_spec, load
 from experiments.spec.spec import Comparison, Spec
 from protocol.control import FlowEntry
 from tests.busy_loops import busy_loops
+from tests.unit.sent_flows import sent
 from workloads.plan import Plan
 from workloads.records import ReceivedFlow, SentFlow
 
@@ -39,27 +40,8 @@ def spec_small() -> Spec:
     return load(path.read_text(), str(path), SCHEMES)
 
 
-def sent(plan: Plan, factor: float = 1.0) -> list[SentFlow]:
-    return [
-        SentFlow(
-            id=flow.id,
-            state="background" if flow.size_bytes is None else "finished",
-            error="",
-            traffic_class=flow.traffic_class,
-            size_bytes=flow.size_bytes,
-            source_address=f"10.128.1.{flow.source[1:]}",
-            source_port=flow.source_port,
-            address=f"10.128.2.{flow.destination[1:]}",
-            port=5501,
-            planned_s=flow.start_s,
-            started_s=flow.start_s + 0.001,
-            finished_s=flow.start_s + 1,
-            fct_s=None if flow.size_bytes is None else factor * (0.02 + flow.id / 1000),
-            window_bytes=1_000_000 if flow.size_bytes is None else 0,
-            window_s=2.0 if flow.size_bytes is None else 0.0,
-        )
-        for flow in plan.flows
-    ]
+def slowed(plan: Plan, factor: float = 1.0) -> list[SentFlow]:
+    return sent(plan, lambda flow: factor * (0.02 + flow.id / 1000))
 
 
 def entry(flow: SentFlow, side: str, **more: Any) -> dict[str, Any]:
@@ -84,7 +66,7 @@ def runs_of(spec: Spec, cpu: CpuUse = FINE) -> list[Run]:
     for repeat in range(spec.repeats):
         plan = spec.plan(repeat)
         for index, choice in enumerate(spec.schemes):
-            outcomes = join(plan, sent(plan, 1 / (index + 1)), [], [])
+            outcomes = join(plan, slowed(plan, 1 / (index + 1)), [], [])
             runs.append(Run(choice.label, choice.name, repeat, plan.digest(), 5.0, outcomes, cpu))
     return runs
 
@@ -106,7 +88,7 @@ def tables_of(result: dict[str, Any]) -> str:
 
 def test_records_of_generator_and_agents_are_joined_by_five_tuple_and_direction() -> None:
     plan = spec_small().plan(0)
-    records = sent(plan)
+    records = slowed(plan)
     one = records[3]
     backwards = entry(one, "receiver", recovered=50)
     backwards["source"], backwards["destination"] = backwards["destination"], backwards["source"]
@@ -128,7 +110,7 @@ def test_records_of_generator_and_agents_are_joined_by_five_tuple_and_direction(
 def test_a_planned_flow_without_a_record_is_an_error() -> None:
     plan = spec_small().plan(0)
     with pytest.raises(OutcomeError, match=r"flow 5 .* has no record"):
-        join(plan, [record for record in sent(plan) if record.id != 5], [], [])
+        join(plan, [record for record in slowed(plan) if record.id != 5], [], [])
 
 
 def test_the_document_has_what_people_look_for_and_is_json() -> None:

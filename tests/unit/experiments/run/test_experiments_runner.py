@@ -20,7 +20,7 @@ from experiments.run.run_events import fabric_changes, path_splits, types_learnt
 from experiments.spec.check import find_spec, load
 from experiments.spec.spec import SchemeChoice, Spec, fabric_words
 from plain.reading import build
-from workloads.records import SentFlow
+from tests.unit.sent_flows import sent
 
 
 def spec_demo() -> Spec:
@@ -30,25 +30,7 @@ def spec_demo() -> Spec:
 
 def a_run() -> Run:
     plan = spec_demo().plan(0)
-    sent = [
-        SentFlow(
-            flow.id,
-            "finished" if flow.size_bytes else "background",
-            "",
-            flow.traffic_class,
-            flow.size_bytes,
-            "10.128.1.1",
-            flow.source_port,
-            "10.128.2.1",
-            5501,
-            flow.start_s,
-            flow.start_s,
-            flow.start_s + 0.1,
-            0.1 if flow.size_bytes else None,
-        )
-        for flow in plan.flows
-    ]
-    outcomes = join(plan, sent, [], [])
+    outcomes = join(plan, sent(plan, lambda flow: 0.1), [], [])
     return Run("caps", "caps", 0, plan.digest(), 12.0, outcomes, CpuUse(0.5, 0.4, None, 0.1, False))
 
 

@@ -22,7 +22,7 @@ from experiments.spec.check import SpecError, check, load
 from experiments.spec.spec import Axis, Spec, spec_from_dict, spec_text, spec_to_dict, with_all_schemes
 from experiments.spec.sweep import SweepError, check_axes, grid, only, points, words
 from plain.yaml_source import read
-from workloads.records import SentFlow
+from tests.unit.sent_flows import sent
 
 SCHEMES = ["caps", "ecmp", "repflow", "rps"]
 TEXT = """\
@@ -190,28 +190,9 @@ def point_document(one: Spec, factor: float, limited: bool = False) -> dict[str,
         plan = one.plan(repeat)
         for choice in one.schemes:
             slow = factor if choice.label == "caps" else 1.0
-            sent = [
-                SentFlow(
-                    flow.id,
-                    "finished" if flow.size_bytes else "background",
-                    "",
-                    flow.traffic_class,
-                    flow.size_bytes,
-                    "10.128.1.1",
-                    flow.source_port,
-                    "10.128.2.1",
-                    5501,
-                    flow.start_s,
-                    flow.start_s,
-                    flow.start_s + 0.1,
-                    (0.05 + 0.001 * flow.id) * slow if flow.size_bytes else None,
-                    window_bytes=0 if flow.size_bytes else 1_000_000,
-                    window_s=0.0 if flow.size_bytes else 2.0,
-                )
-                for flow in plan.flows
-            ]
+            measured = sent(plan, lambda flow, slow=slow: (0.05 + 0.001 * flow.id) * slow)  # type: ignore[misc]
             cpu = CpuUse(0.02 if limited else 0.5, 0.4, None, 0.1, limited and choice.label == "caps")
-            flows = tuple(replace(flow, packets=30, reordered=3) for flow in join(plan, sent, [], []))
+            flows = tuple(replace(flow, packets=30, reordered=3) for flow in join(plan, measured, [], []))
             runs.append(Run(choice.label, choice.name, repeat, plan.digest(), 5.0, flows, cpu))
     return result_document(
         one,

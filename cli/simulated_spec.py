@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from cli.console import fail, number_range, progress, results, write_text
@@ -49,25 +50,15 @@ def run_simulated(name: str, options: SimulationOptions) -> None:
     recorder = Recorder(recording.from_ms, recording.for_ms) if recording else None
     try:
         with StepDisplay(spec.title) as display:
-            if spec.sweep:
-                result = simulate_sweep(
-                    spec,
-                    loaded.text,
-                    options.directory,
-                    on_step=display.update,
-                    cores=options.cores,
-                    own_paths=own_paths,
-                )
-            else:
-                result = simulate_spec(
-                    spec,
-                    loaded.text,
-                    options.directory,
-                    on_step=display.update,
-                    cores=options.cores,
-                    recorder=recorder,
-                    own_paths=own_paths,
-                )
+            simulate = partial(simulate_sweep) if spec.sweep else partial(simulate_spec, recorder=recorder)
+            result = simulate(
+                spec,
+                loaded.text,
+                options.directory,
+                on_step=display.update,
+                cores=options.cores,
+                own_paths=own_paths,
+            )
         if recording is not None and recorder is not None and recorder.trace is not None:
             write_recording(recorder.trace, recording.path)
     except SettingsError as error:

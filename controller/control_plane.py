@@ -230,7 +230,9 @@ class ControlPlane:
         return self._finish(Outcome(), now)
 
     def set_scheme(self, scheme: Scheme, packet_time_s: float, now: float) -> Effects:
-        """Put a scheme in force. Every leaf starts OFF under a new mode rule; under the same rule it keeps its mode."""
+        """Put a scheme in force, and return the effects. Every leaf starts OFF under a new mode rule; under the same
+        rule it keeps its mode. Raises ValueError for a packet time that is not above 0 s.
+        """
         if packet_time_s <= 0:
             raise ValueError(f"packet time must be above 0 s, not {packet_time_s} s")
         out = Outcome()
@@ -256,7 +258,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def deadline(self) -> float | None:
-        """Return when `tick` wants to be called next; None: not before something else happens."""
+        """Return when `tick` wants to be called next, seconds; None: not before something else happens."""
         times = (
             self._plan.due_at,
             self._settling.deadline(),

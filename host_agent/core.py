@@ -238,7 +238,7 @@ class AgentCore:
     # -- what follows --------------------------------------------------------------------------------
 
     def get_timer(self) -> float:
-        """Return when `handle_timer` wants to be called."""
+        """Return when `handle_timer` wants to be called, seconds on the clock of its *now*."""
         harmed = None if self._impairment is None else self._impairment.deadline()
         timer = self._core.timer()
         return timer if harmed is None else min(timer, harmed)
@@ -281,7 +281,7 @@ class AgentCore:
         return [FlowEntry(**entry) for entry in entries[:MOST_FLOWS]]
 
     def active_flows(self, since: float, most: int) -> tuple[list[FlowEntry], int]:
-        """Return flows with a packet since then, at most *most*, those that have carried the most first; and
+        """Return flows with a packet since then (seconds), at most *most*, those that have carried the most first; and
         how many more.
         """
         entries, more = self._core.active_flows(since, most)

@@ -61,5 +61,5 @@ class Impairment(Generic[T]):
         return items
 
     def deadline(self) -> float | None:
-        """Return when `due` has something to give."""
+        """Return when `due` has something to give, seconds; None: nothing is delayed."""
         return self._waiting[0][0] if self._waiting else None

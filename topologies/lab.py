@@ -167,7 +167,7 @@ class Lab:
         return self._group / PRESSURE_FILE if self._group is not None else None
 
     def popen(self, host: str | None, argv: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
-        """Start a program on a host (None: in this process's namespace). Options as for subprocess.Popen.
+        """Start a program on a host (None: in this process's namespace), and return it. Options: subprocess.Popen's.
 
         It ends with the lab, and with this process even if that is killed. Its standard input is /dev/null
         and its session its own unless the caller says otherwise. Raise LabError, ProgramMissingError.

@@ -126,7 +126,7 @@ class Link:
         )
 
     def mininet_options(self) -> dict[str, Any]:
-        """Return the same as options of Mininet's own TCLink (``mn --link tc``)."""
+        """Return this link as options of Mininet's own TCLink (``mn --link tc``)."""
         options: dict[str, Any] = {"max_queue_size": max(1, self.full_packets(FRAME_BYTES))}
         if self.rate_mbps is not None:
             options["bw"] = self.rate_mbps

@@ -77,9 +77,9 @@ class Namespace:
 def complete(
     argv: Sequence[str], env: Mapping[str, str] | None = None, text: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program where this thread is, whatever its exit code. Raises CommandError if it does not end.
+    """Run a program where this thread is; return it with its output, whatever its exit code.
 
-    An exception that a signal's handler raises meanwhile ends the program.
+    An exception that a signal's handler raises meanwhile ends the program. Raises CommandError if it does not end.
     """
 
     started: list[subprocess.Popen[str]] = []

@@ -58,7 +58,7 @@ class Nodes:
         return self._namespaces[node]
 
     def inside(self, node: str, work: Callable[[], T]) -> Future[T]:
-        """Have a worker thread do *work* in the namespace of a node."""
+        """Have a worker thread do *work* in a node's namespace; return the future of its result. Raises KeyError."""
         namespace = self._namespaces[node]
 
         def enter_and_work() -> T:

@@ -34,7 +34,7 @@ class Busy:
 
 
 def busy(before: Mapping[int, Spent], after: Mapping[int, Spent], seconds: float) -> Busy | None:
-    """Return what ran between two readings by process id; None if it is no more than a system at rest takes.
+    """Return what ran between two readings, *seconds* apart, by process id; None if a system at rest takes as much.
 
     A process that began in between counts from its beginning; one that ended, not at all.
     """

@@ -24,7 +24,7 @@ SETTLE_SECONDS: Final = 0.1
 
 
 def start_reaper(lab_id: str) -> subprocess.Popen[bytes]:
-    """Start the reaper of a lab whose launcher is this process. Close its stdin to end it."""
+    """Start the reaper of a lab whose launcher is this process, and return it. Close its stdin to end it."""
     return subprocess.Popen(
         [sys.executable, "-m", "topologies.reaper", lab_id, str(os.getpid())],
         env=lab_environment(

@@ -268,7 +268,9 @@ def _free_subnet(claimed: Iterable[str]) -> str:
 
 
 def end_lab(lab_id: str, home: int | None, look_again_s: float = 0.0) -> Ended:
-    """End whatever there is of one lab: processes, interface, control group, directory. Harmless when there is nothing.
+    """End whatever there is of one lab: processes, interface, control group, directory; return what was ended.
+
+    Harmless when there is nothing.
 
     home: inode of the network namespace that it was started from. look_again_s: if above 0, look a second time after
     so many seconds: a program that a killed launcher had just started may still have made something.

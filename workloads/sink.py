@@ -100,7 +100,7 @@ class Sink:
 
     @property
     def buffer(self) -> bytearray:
-        """Return where discarded bytes go; shared by all flows."""
+        """Return the buffer into which discarded bytes are read; all flows share it."""
         return self._buffer
 
 

@@ -141,7 +141,7 @@ class Membership:
         return tuple(self._remove(host) for host in gone)
 
     def deadline(self) -> float | None:
-        """Return when `expire` next removes a member."""
+        """Return when `expire` next removes a member, seconds; None: all members have a channel."""
         return min(self._away.values()) + self._grace_s if self._away else None
 
     def members(self) -> tuple[Member, ...]:

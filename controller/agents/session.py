@@ -224,7 +224,7 @@ class AgentSession:
             self.writer.write(encode(message))
 
     def new_report(self) -> tuple[int, asyncio.Future[list[FlowEntry]]]:
-        """Return number for a Report, and where its answer will be."""
+        """Return a number for a Report, and the future of its answer."""
         self._last_id += 1
         future: asyncio.Future[list[FlowEntry]] = asyncio.get_running_loop().create_future()
         self._reports[self._last_id] = future

@@ -331,7 +331,7 @@ def text(name: str, default: str | None = None, choices: Collection[str] = ()) -
 
 
 def optional_text(name: str, choices: Collection[str] = ()) -> str | None:
-    """Return the same; None if it is left out or empty."""
+    """Return a query parameter as `text` does; None if it is left out or empty. Raises ProblemError (422)."""
     value = request.args.get(name)
     if value is None or (not value and not choices):
         return None

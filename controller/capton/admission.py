@@ -31,7 +31,7 @@ class FlowScheduler(Protocol):
         """Take a flow that has *size* bytes left to send, known or not. Return the decisions that follow."""
 
     def take_over(self, flow: ActiveFlow, asked_at: float, now: float) -> list[Decision]:
-        """Take a flow that another scheduler had, first asked for at *asked_at*. Return the decisions that follow."""
+        """Take a flow that another scheduler had, first asked for at *asked_at* (seconds); return the decisions."""
 
     def finished(self, flow: int, now: float) -> list[Decision]:
         """Note that a flow has ended. Return the decisions that follow."""
@@ -195,7 +195,7 @@ class AdmissionControl:
         return self._scheduler.links()
 
     def get_timer(self) -> float | None:
-        """Return when `handle_timer` has something to do."""
+        """Return when `handle_timer` has something to do, seconds; None: not before something else happens."""
         return self._scheduler.next_event()
 
     def handle_timer(self, now: float) -> Answers:

@@ -91,7 +91,9 @@ class Scheduler:
         return _decisions(self._native.request(flow, *ends, size, int(now * 1e9)))
 
     def take_over(self, flow: ActiveFlow, asked_at: float, now: float) -> list[Decision]:
-        """Take a flow that another scheduler had, as it stands; it ages from its first request, at *asked_at*, on.
+        """Take a flow that another scheduler had, as it stands; return the decisions that follow.
+
+        asked_at: seconds; from its first request on it ages.
 
         Raises:
             ValueError: as `request`.
@@ -122,7 +124,7 @@ class Scheduler:
         return _decisions(self._native.expire(int(now * 1e9)))
 
     def next_event(self) -> float | None:
-        """Return when `expire` has something to do; None while nothing is granted."""
+        """Return when `expire` has something to do, seconds; None while nothing is granted."""
         time = self._native.next_event()
         return None if time is None else (time + 1) / 1e9
 

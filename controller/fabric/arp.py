@@ -49,7 +49,7 @@ class Arp:
 
 
 def decode_arp(frame: bytes) -> Arp | None:
-    """Return None for what is not an ARP request or reply for IPv4 over Ethernet, or is cut short."""
+    """Return the ARP request or reply for IPv4 over Ethernet in *frame*; None for any other, or if it is cut short."""
     if len(frame) < _FRAME.size:
         return None
     dst, src, kind, hardware, protocol, hlen, plen, op, sha, spa, tha, tpa = _FRAME.unpack_from(frame)

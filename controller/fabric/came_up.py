@@ -40,7 +40,7 @@ class CameUp:
         heapq.heappush(switch.heap, (-since, ref.port))
 
     def last(self, dpid: int, counts: Callable[[PortRef, float], bool]) -> float | None:
-        """Return when the last port came up that counts, or None.
+        """Return when the last port came up that counts, seconds; None: none did.
 
         counts: gets a port and when it came up; one that does not count is not asked for again before the next `note`.
         """

@@ -138,7 +138,7 @@ class LinkDiscovery:
         return now >= self.clear_at(dpid)
 
     def clear_at(self, dpid: int) -> float:
-        """Return when `is_clear` holds at the latest (as far as is known now)."""
+        """Return when `is_clear` holds at the latest, seconds, as far as is known now."""
         if dpid in self._joining:
             return max(self._looked_at, self._joining.since_of(dpid)) + QUIET_S
         if dpid not in self._clear_times:
@@ -159,8 +159,10 @@ class LinkDiscovery:
     # What happens
 
     def switch_connected(self, dpid: int, ports: Sequence[Port], now: float) -> list[LinkEvent]:
-        """Note that a switch is connected. *ports*: all of its ports, as they are now; `AT_ONCE` of them are taken up
-        now, links' first, the others by `due`."""
+        """Note that a switch is connected; return what happens to links.
+
+        ports: all of its ports, as they are now; `AT_ONCE` of them are taken up now, links' first, the others by `due`.
+        """
         events: list[LinkEvent] = []
         self._connected.add(dpid)
         self._clear_times.pop(dpid, None)
@@ -286,7 +288,7 @@ class LinkDiscovery:
         return ports, events
 
     def deadline(self) -> float | None:
-        """Return when `due` wants to be called next, or None."""
+        """Return when `due` wants to be called next, seconds; None: not before something else happens."""
         times = self._frame_times.next(), self._joining.since()
         return min((when for when in times if when is not None), default=None)
 

@@ -105,11 +105,11 @@ class HostLearning:
         return frames, [*seen]
 
     def settle_at(self) -> float | None:
-        """Return when `settle` next has something to do, or None."""
+        """Return when `settle` next has something to do, seconds; None: not before something else happens."""
         return self.hosts.claims_at()
 
     def locate_at(self) -> float | None:
-        """Return when `locate` next has something to ask."""
+        """Return when `locate` next has something to ask, seconds; None: not before something else happens."""
         times = (self._resolver.rest_at(), self._resolver.locate_at(self.hosts.unlocated()))
         return min((time for time in times if time is not None), default=None)
 

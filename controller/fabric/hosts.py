@@ -150,8 +150,8 @@ class Hosts:
             self._forget(host)
 
     def held(self, dpid: int, hosts: Iterable[HeldHost], now: float) -> list[HostEvent]:
-        """Return what a switch delivered to under an earlier controller. What is known since is believed
-        more.
+        """Learn the hosts that a switch delivered to under an earlier controller; return the events. What is known
+        since is believed more.
         """
         events: list[HostEvent] = []
         for host in hosts:
@@ -213,7 +213,7 @@ class Hosts:
         return events
 
     def claims_at(self) -> float | None:
-        """Return when `to_challenge` or `settle` has something to do, or None."""
+        """Return when `to_challenge` or `settle` has something to do, seconds; None: no address is disputed."""
         times = (
             claim.since + CHALLENGE_S if (ask_at := claim.ask_at()) is None else ask_at
             for claim in self._claims.values()

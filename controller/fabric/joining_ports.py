@@ -83,11 +83,11 @@ class JoiningPorts:
         return self._waiting[dpid].ports if dpid in self._waiting else {}
 
     def since(self) -> float | None:
-        """Return when the next port came up, in seconds, or None."""
+        """Return when the next port came up, seconds; None: no port waits."""
         return next((waiting.since for waiting in self._waiting.values()), None)
 
     def since_of(self, dpid: int) -> float:
-        """Return the same of a switch that has ports here."""
+        """Return when the next port of a switch came up, seconds; the switch has ports here."""
         return self._waiting[dpid].since
 
     def count_new(self, dpid: int) -> int:
@@ -95,5 +95,5 @@ class JoiningPorts:
         return len(self._waiting[dpid].new) if dpid in self._waiting else 0
 
     def count_all_new(self) -> int:
-        """Return the same of all switches."""
+        """Return how many ports of all switches wait that have not been taken up before."""
         return sum(len(waiting.new) for waiting in self._waiting.values())

@@ -116,7 +116,7 @@ class Resolver:
         return frames
 
     def locate_at(self, hosts: Iterable[Host]) -> float | None:
-        """Return when `locate` next has something to ask."""
+        """Return when `locate` next has something to ask for *hosts*, seconds; None: for none of them."""
         return min((self._pending[h.ipv4].retry_at for h in hosts if h.ipv4 in self._pending), default=None)
 
     def rest(self, now: float) -> list[PacketOut]:
@@ -133,7 +133,7 @@ class Resolver:
         return frames
 
     def rest_at(self) -> float | None:
-        """Return when `rest` next has frames, or None."""
+        """Return when `rest` next has frames, seconds; None: all are sent."""
         return self._rest_at if self._rest else None
 
     def challenge(self, host: Host) -> list[PacketOut]:

@@ -53,7 +53,7 @@ class QueueHistory:
                 self._samples.append((now, held))
 
     def fullest(self, ways: Collection[Way], since: float, until: float) -> list[FullestQueue]:
-        """Return the fullest of *ways* in each sample from *since* to *until*; none where nothing waited in any."""
+        """Return the fullest of *ways* in each sample from *since* to *until*, Unix seconds, if something waited."""
         with self._lock:
             samples = [sample for sample in self._samples if since <= sample[0] <= until]
         fullest = []

@@ -78,7 +78,7 @@ class Sampler(ABC):
             self._changed.notify_all()
 
     def newest(self, patience_s: float) -> Sample | None:
-        """Return the newest sample; asks for one, and waits so long for it, if none is being taken."""
+        """Return the newest sample; where there is none yet, ask for it, and wait so long. None: it did not come."""
         deadline = time.monotonic() + patience_s
         with self._changed:
             self._lease_until = time.monotonic() + LEASE_S

@@ -54,7 +54,7 @@ class LeafModes:
         return () if self._monitor is None else self._monitor.due(now)
 
     def deadline(self) -> float | None:
-        """Return when `due` wants to be called next, or None."""
+        """Return when `due` wants to be called next, seconds; None: not before something else happens."""
         return None if self._monitor is None else self._monitor.deadline()
 
     def of(self, dpid: int, below: Mapping[int, frozenset[int]]) -> Mode:

@@ -72,7 +72,7 @@ class ModeMonitor:
         return self._native.mode_above(list(leaves))
 
     def since(self, leaf: int) -> float:
-        """Return when *leaf* got its mode. Raise KeyError for a leaf that was not added."""
+        """Return when *leaf* got its mode, seconds. Raise KeyError for a leaf that was not added."""
         return self._native.since(leaf)
 
     def first_packet(self, leaf: int, now: float) -> ModeChange | None:
@@ -90,5 +90,5 @@ class ModeMonitor:
         return self._native.due(now)
 
     def deadline(self) -> float | None:
-        """Return when `due` next names a leaf; None while all are OFF."""
+        """Return when `due` next names a leaf, seconds; None while all are OFF."""
         return self._native.deadline()

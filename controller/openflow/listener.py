@@ -72,7 +72,7 @@ class Listener:
         self._lines.say(text, now)
 
     def deadline(self) -> float | None:
-        """Return when `resume` wants to be called next, or None."""
+        """Return when `resume` wants to be called next, seconds; None: not before something else happens."""
         return self._resume_at
 
     def resume(self, now: float) -> None:

@@ -82,5 +82,5 @@ class Newcomers:
         return refused
 
     def deadline(self) -> float | None:
-        """Return when `settle` wants to be called next, or None."""
+        """Return when `settle` wants to be called next, seconds; None: not before something else happens."""
         return min((newcomer.until for newcomer in self._waiting.values()), default=None)

@@ -94,7 +94,7 @@ def queues_of(scheme: Scheme | None) -> int:
 
 @cache
 def classify_flows(queues: int = 1) -> tuple[FlowRule, ...]:
-    """Return IPv4 into classes, and into *queues* queues; the same on every switch."""
+    """Return the entries that put IPv4 packets into classes, and into *queues* queues: the same on every switch."""
 
     def to_queue(value: int) -> tuple[Action, ...]:
         return (ToQueue(queue_of_dscp(value, queues)),) if queues > 1 else ()
@@ -161,7 +161,7 @@ def _remote_flow(host: RemoteHost) -> FlowRule:
 
 
 def class_flows(view: SwitchView, scheme: Scheme | None, mode: Mode) -> tuple[FlowRule, ...]:
-    """Return which kind of group serves each class; everything that depends on scheme and mode."""
+    """Return the entries that say which kind of group serves each class: all that depends on scheme and mode."""
     if view.closed:
         return (FlowRule(Table.CLASS, 0, Match(), cookie=Rule.GUARD),)
     flows = [FlowRule(Table.CLASS, 0, Match(), goto=Table.CHOOSE, cookie=Rule.CLASS)]

@@ -37,5 +37,5 @@ class ReadPauses:
             heapq.heappop(self._paused)[2].resume_reading()
 
     def deadline(self) -> float | None:
-        """Return when `resume` wants to be called next, or None."""
+        """Return when `resume` wants to be called next, seconds; None: not before something else happens."""
         return self._paused[0][0] if self._paused else None

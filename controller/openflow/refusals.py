@@ -57,7 +57,7 @@ class Refusals:
         return due
 
     def deadline(self) -> float | None:
-        """Return when `due` names a switch next, or None."""
+        """Return when `due` names a switch next, seconds; None: not before something else happens."""
         return min(self._heal_at.values(), default=None)
 
     def open(self, connected: Container[int], now: float) -> list[SwitchError]:

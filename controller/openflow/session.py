@@ -171,7 +171,7 @@ class OpenFlowSession:
         return len(self._ports)
 
     def deadline(self) -> float:
-        """Return when `timer` wants to be called next."""
+        """Return when `timer` wants to be called next, seconds."""
         limit = SILENCE_LIMIT_S if self._echo_asked is not None else ECHO_INTERVAL_S
         due = self._received_at + limit
         if not self.ready:

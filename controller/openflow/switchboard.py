@@ -131,7 +131,7 @@ class Switchboard:
             self._listener.close()
 
     def deadline(self) -> float | None:
-        """Return when `tick` wants to be called next, or None."""
+        """Return when `tick` wants to be called next, seconds; None: not before something else happens."""
         resume_at = None if self._listener is None else self._listener.deadline()
         return min((time for time in (self._look_at, resume_at) if time is not None), default=None)
 

@@ -105,7 +105,7 @@ class Faults:
         self._next_id = max(self._faults, default=0) + 1
 
     def all(self) -> list[Fault]:
-        """Return the oldest first."""
+        """Return all faults, the oldest first."""
         return list(self._faults.values())
 
     def held_down(self, dpid: int) -> list[PortRef]:

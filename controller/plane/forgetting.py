@@ -87,7 +87,7 @@ class Forgetting:
         return None
 
     def deadline(self) -> float | None:
-        """Return when `due` may name a switch."""
+        """Return when `due` may name a switch, seconds; None: not before something else happens."""
         isolated_at = next(iter(self._isolated_lost_at.values()), None)
         times = (self._look_at, None if isolated_at is None else isolated_at + FORGET_ISOLATED_AFTER_S)
         return min((time for time in times if time is not None), default=None)

@@ -62,7 +62,7 @@ class InFlight:
         return self._in_force
 
     def deadline(self) -> float | None:
-        """Return when `in_force` may next say more, or `unconfirmed` less, without an event."""
+        """Return when `in_force` may next say more, or `unconfirmed` less, without an event, seconds; None: never."""
         times = [sent_s + CONFIRM_LIMIT_S for _, sent_s in self._open.values()]
         if self._reached:
             times.append(self._reached[0][1] + DATAPATH_LAG_S)

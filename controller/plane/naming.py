@@ -89,7 +89,7 @@ class FabricNames:
         return next((dpid for dpid, known in self._names.items() if known == name), None)
 
     def role(self, dpid: int) -> Role | None:
-        """Return by its tier; None while that is not known."""
+        """Return what a switch is by its tier: leaf, spine, ...; None while that is not known."""
         tier = self._tiers.get(dpid)
         if tier is None:
             return None

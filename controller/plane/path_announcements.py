@@ -64,7 +64,7 @@ class PathAnnouncements:
         return () if self._partition is None else self._partition.due(now)
 
     def deadline(self) -> float | None:
-        """Return when `due` wants to be called next, or None."""
+        """Return when `due` wants to be called next, seconds; None: not before something else happens."""
         return None if self._partition is None else self._partition.deadline()
 
     def changes(self, ready: Set[int], now: float) -> list[PartitionChanged | PathsChanged]:

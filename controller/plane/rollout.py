@@ -93,7 +93,7 @@ class Rollout:
         return not self._waiting and self.in_force(now) >= self._shape_round
 
     def deadline(self) -> float | None:
-        """Return when `send`, `in_force` or `settled` may say something else without an event."""
+        """Return when `send`, `in_force` or `settled` may say something else without an event, seconds; None: never."""
         return self._in_flight.deadline()
 
     def _take(

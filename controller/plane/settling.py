@@ -33,7 +33,7 @@ class Settling:
             self._clear_at, self._stale = self._next_clear(now), False
 
     def deadline(self) -> float | None:
-        """Return when `look` wants to be called next, or None."""
+        """Return when `look` wants to be called next, seconds; None: not before something else happens."""
         return self._clear_at
 
     def settled(self, now: float) -> bool:

@@ -76,7 +76,7 @@ class PathInfo:
 def switch_infos(
     switches: Mapping[int, KnownSwitch], routing: Routing, numbers: SwitchNumbers
 ) -> tuple[SwitchInfo, ...]:
-    """Return by datapath id."""
+    """Return what is known of all switches, in order of their datapath ids."""
     return tuple(
         SwitchInfo(dpid, switch.name, switch.connected, routing.tiers.get(dpid), numbers.get(dpid))
         for dpid, switch in sorted(switches.items())
@@ -84,7 +84,7 @@ def switch_infos(
 
 
 def host_infos(hosts: Iterable[Host], discovery: LinkDiscovery) -> tuple[HostInfo, ...]:
-    """Return by address."""
+    """Return what is known of all hosts, in order of their addresses."""
 
     def up(place: PortRef | None) -> bool:
         port = None if place is None else discovery.port(place)

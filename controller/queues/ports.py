@@ -92,7 +92,7 @@ class SwitchPlan:
 def plan(
     tables: Tables, dpid: int, wanted: PortQueues, limits: Mapping[int, PortLimit] | None = None
 ) -> SwitchPlan | None:
-    """Return None while the database has no bridge with this datapath id.
+    """Return what to write for a switch's ports; None while the database has no bridge with this datapath id.
 
     limits: of single ports, by OpenFlow number.
     """

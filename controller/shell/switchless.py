@@ -41,10 +41,10 @@ class Shell(Protocol):
         """Have *work* done; `Effects` that it returns are carried out."""
 
     def call(self, work: Callable[[], T], timeout: float = 10.0) -> T:
-        """Do as `post`, and return what *work* returned."""
+        """Do as `post`, and return what *work* returned. timeout: seconds."""
 
     def wait_applied(self, timeout: float) -> None:
-        """Wait until switches have confirmed all updates."""
+        """Wait until switches have confirmed all updates, at most *timeout* seconds."""
 
     def read_ports(self) -> None:
         """Ask all switches for their ports' counters."""

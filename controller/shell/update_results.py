@@ -71,7 +71,7 @@ class UpdateResults:
         self._refusals.began_anew(dpid)
 
     def deadline(self) -> float | None:
-        """Return when `tick` has something to do, or None."""
+        """Return when `tick` has something to do, seconds; None: not before something else happens."""
         return self._refusals.deadline()
 
     def tick(self, now: float) -> None:

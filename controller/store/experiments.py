@@ -100,7 +100,7 @@ class ExperimentStore:
         parent: int | None = None,
         state: str | None = None,
     ) -> tuple[list[dict[str, Any]], int | None]:
-        """Return the newest first, those with a number below *before*, and below which to go on (None: at the end).
+        """Return experiments with a number below *before*, newest first, and below which to go on (None: at the end).
 
         Of their summaries only what is to be compared is read. points: those of sweeps, too. parent: only the points of
         this sweep. There are fewer than *limit* where they would have more than `MOST_LISTED_BYTES`.

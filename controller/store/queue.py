@@ -144,7 +144,7 @@ class ExperimentQueue:
         summary: Mapping[str, Any] | None = None,
         error: str = "",
     ) -> list[Change]:
-        """Return an attempt is over; one that was to be cancelled is cancelled, unless it finished all the same.
+        """End an attempt; return the changes. One that was to be cancelled is, unless it finished all the same.
 
         "queued" puts it back into the queue. Raises NotFoundError; StateError if that attempt is over already.
         """
@@ -231,7 +231,7 @@ class ExperimentQueue:
             return sweeps
 
     def complete(self, number: int, summary: Mapping[str, Any] | None, error: str = "") -> list[Change]:
-        """End a sweep: as finished, or as failed without a summary. Does nothing if it is over already."""
+        """End a sweep, as finished, or as failed without a summary; return the changes: none if it is over already."""
         with Session(self._engine) as session, session.begin():
             experiment, job = both(session, number, lock=True)
             if experiment.state not in ("queued", "running"):

@@ -209,7 +209,7 @@ class RecordWindow:
         return np.concatenate(chunks) if chunks else np.zeros(0, dtype=RECORD)
 
     def chunks(self) -> list[Records]:
-        """Return the same in parts, for who must not copy all of it at once."""
+        """Return all records in parts, oldest first within each host, without a copy of them."""
         return [chunk for own in self._hosts.values() for chunk in own]
 
     def _drop(self, host: int, count: int) -> int:

@@ -230,7 +230,10 @@ class ThresholdProblem:
     def solution(
         self, picked: list[int], load: float, others: FlowSizes | None, delta: float | None = None
     ) -> Solution:
-        """Return what *picked* indices mean. delta: None: what they remove."""
+        """Return the thresholds that *picked* indices mean, and what they are worth.
+
+        delta: bytes of good load that may go; None: as many as these thresholds remove.
+        """
         picked = _raised(picked, self._bad, len(self._default))
         limits = [
             [

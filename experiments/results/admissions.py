@@ -50,7 +50,7 @@ class AdmissionCount:
     def until(
         self, agents: Sequence[Mapping[str, Any]], resent: Mapping[str, Any], begun_s_ago: float
     ) -> Admissions:
-        """Return what was counted since. begun_s_ago: of the run."""
+        """Return what was counted since this was made, of a run that began *begun_s_ago* seconds ago."""
         counts, latencies = _totals(agents)
         scheduled, unscheduled = (now - then for now, then in zip(counts, self._before[0], strict=True))
         new = latencies.less(self._before[1])

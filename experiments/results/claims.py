@@ -212,7 +212,7 @@ def claim_verdicts(claims: tuple[Claim, ...], schemes: Mapping[str, Any]) -> lis
 
 
 def heading(claim: Mapping[str, Any]) -> str:
-    """Return `Claim (CAPS, INFOCOM 2018, Fig. 11; qualitative): ...`, of a claim as the result document has it."""
+    """Return a line such as `Claim (CAPS, INFOCOM 2018, Fig. 11; qualitative): ...` of a result document's claim."""
     where = ", ".join(text for text in (claim.get("source", ""), claim.get("figure", "")) if text)
     kind = "qualitative" if claim.get("kind", "qualitative") == "qualitative" else ""
     inside = "; ".join(text for text in (where, kind) if text)
@@ -220,7 +220,7 @@ def heading(claim: Mapping[str, Any]) -> str:
 
 
 def compared(comparison: Mapping[str, Any]) -> str:
-    """Return `caps / rps, mean completion time of short flows`, with the limit if one is claimed."""
+    """Return words such as `caps / rps, mean completion time of short flows`, with the limit that is claimed."""
     names = [name for name in (comparison["scheme"], comparison["against"]) if name]
     if comparison.get("points") is not None:
         names = [f"{name} at {show(tick)}" for name, tick in zip(names, comparison["points"], strict=False)]
@@ -235,7 +235,7 @@ def compared(comparison: Mapping[str, Any]) -> str:
 
 
 def verdict_text(verdict: Mapping[str, Any]) -> str:
-    """Return `0.43 [0.31, 0.60] seen`."""
+    """Return a verdict as a line such as `0.43 [0.31, 0.60] seen`, or why there is none."""
     if verdict["ratio"] is None:
         return f"- ({verdict['why']})"
     text = f"{verdict['ratio']:.2f}"

@@ -22,7 +22,7 @@ def rotated(schemes: tuple[SchemeChoice, ...], repeat: int) -> tuple[SchemeChoic
 
 
 def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
-    """Return a run as the API takes it."""
+    """Return a run as the API takes it. epoch_wall: its start, Unix seconds."""
     flows = []
     for flow in run.flows:
         if not flow.counted:

@@ -188,7 +188,7 @@ class Goodput:
 
     @classmethod
     def of(cls, runs: Runs) -> Goodput | None:
-        """Return None if the workload has no background flows. One that failed counts with what it had sent."""
+        """Return the rates of background flows, Mbit/s; None: there are none. What one that failed had sent counts."""
         rows = [
             [
                 flow.window_bytes * 8e-6 / flow.window_s if flow.window_s > 0 else 0.0
@@ -275,7 +275,7 @@ def counts(runs: Runs) -> dict[str, Any]:
 
 
 def per_class(runs: Runs, traffic_class: TrafficClassName) -> dict[str, Any]:
-    """Return the same totals for one class, the few that differ by class."""
+    """Return those of the totals of `counts` that differ by class, for one class."""
     flows = [flow for run in runs for flow in run if flow.traffic_class == traffic_class]
     return {
         "retransmissions": sum(flow.retransmissions for flow in flows),

@@ -119,7 +119,10 @@ class Deployment:
             shutil.rmtree(self.logs, ignore_errors=True)
 
     def start(self) -> Self:
-        """Bring everything up and prove that it forwards; whatever goes wrong leaves nothing behind."""
+        """Bring everything up, prove that it forwards, and return this deployment.
+
+        Whatever goes wrong leaves nothing behind. Raises DeploymentError, and what `Lab.start` raises.
+        """
         try:
             self._on_stage(f"building the fabric: {fabric_words(self.spec)}")
             self.lab.start()

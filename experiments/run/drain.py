@@ -56,7 +56,7 @@ def wait_until_empty(
     check: Callable[[], None] = lambda: None,
     limit_s: float = DRAIN_LIMIT_S,
 ) -> float:
-    """Return once no agent has received a packet for a while; the seconds that it took.
+    """Wait until no agent has received a packet for a while; return the seconds that it took.
 
     report: asks all agents for what came since it was called last. check: called now and then, may raise.
 

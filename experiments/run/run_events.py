@@ -33,7 +33,10 @@ def mode_changes(events: Events, epoch: float, duration_s: float) -> tuple[Mappi
 
 
 def path_splits(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:
-    """Return how paths were split, of the events since the scheme was set: so the first is from before the start."""
+    """Return how paths were split, of the events since the scheme was set: so the first is from before the start.
+
+    epoch: the run's start, Unix seconds.
+    """
     return tuple(
         {
             "at_s": round(event["at"] - epoch, 6),
@@ -64,7 +67,8 @@ def fabric_changes(events: Events, epoch: float, duration_s: float) -> tuple[Map
 
 def types_learnt(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:
     """Return the types of flows (TPFS) that agents got since the scheme was set: so the first may be from before the
-    start."""
+    start. epoch: the run's start, Unix seconds.
+    """
     return tuple(
         {
             "at_s": round(event["at"] - epoch, 6),

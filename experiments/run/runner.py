@@ -84,7 +84,8 @@ def run_experiment(spec: Spec, text: str, options: RunOptions) -> Result:
 
 
 def run_sweep(spec: Spec, text: str, options: RunOptions) -> SweepResult:
-    """Return the same for every point of the spec's sweep, all on one fabric where the points have the same.
+    """Run every point of the spec's sweep as `run_experiment` does, on one fabric where points have the same; return
+    the result.
 
     Each point is an experiment of its own, kept in a directory of its own below the sweep's. If one fails, those
     before it stay, and there is no result of the sweep.

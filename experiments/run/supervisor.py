@@ -35,7 +35,7 @@ class Part(Protocol):
 
     @property
     def log(self) -> Path:
-        """Return what it says."""
+        """Return the file of its log."""
 
     @property
     def process(self) -> subprocess.Popen[Any] | None:
@@ -125,7 +125,7 @@ class Supervisor:
 
     @property
     def restarts(self) -> tuple[Restart, ...]:
-        """Return all until now, in the order in which parts were back."""
+        """Return all restarts until now, in the order in which parts were back."""
         return tuple(self._restarts)
 
     @property

@@ -15,8 +15,8 @@ class Flow(Protocol):
 
     @property
     def id(self) -> int:
-        """Return the same for all packets of a flow, and of no two that are alive. Below 0: our feedback, not
-        reported.
+        """Return a number that all packets of a flow have, and no other flow that is alive. Below 0: our feedback,
+        not reported.
         """
 
     @property

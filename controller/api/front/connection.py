@@ -144,7 +144,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def waiting_since(self) -> float | None:
-        """Return when it began to wait for a request; None if it has one, or has something to take."""
+        """Return since when it waits for a request, seconds; None if it has one, or has something to take."""
         if self.gone or self.answering or self._held or self.unsent or self._http.their_state is not h11.IDLE:
             return None
         return self._idle_since

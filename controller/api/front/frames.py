@@ -80,7 +80,7 @@ def read_frame(connection: socket.socket) -> tuple[Kind, bytes]:
 
 
 async def next_frame(reader: asyncio.StreamReader) -> tuple[Kind, bytes]:
-    """Return the same in an event loop. Raises OSError, asyncio.IncompleteReadError."""
+    """Return the next frame, read in an event loop. Raises OSError, asyncio.IncompleteReadError."""
     kind, size = HEADER.unpack(await reader.readexactly(HEADER.size))
     return Kind(kind), await reader.readexactly(size) if size else b""
 

@@ -23,17 +23,21 @@ def expected_s(spec: Spec) -> float:
 
 def simulated_s(spec: Spec) -> float:
     """Return seconds of one core for all simulated runs of a spec: by the packets that its flows bring at most."""
-    flows, arriving_s = spec.workload.flows, _arriving_s(spec)
-    mean = mean_bytes(parts(flows))
-    number = (
-        flow_rate(flows.arrivals, spec.capacity_bps(), mean) * arriving_s
-        if flows.count is None
-        else flows.count
-    )
-    packets = number * mean / spec.fabric.mtu
-    if spec.workload.long_flows is not None and (capacity := spec.capacity_bps()) is not None:
-        packets += capacity / 8 * (spec.warm_up_s + arriving_s) / spec.fabric.mtu
+    packets = spec.expected_flows() * mean_bytes(parts(spec.workload.flows)) / spec.fabric.mtu
+    packets += _background_bps(spec) / 8 * (spec.warm_up_s + _arriving_s(spec)) / spec.fabric.mtu
     return packets / SIMULATED_PACKETS_PER_S * len(spec.schemes) * spec.repeats
+
+
+def _background_bps(spec: Spec) -> float:
+    """Return bit/s that long flows carry at most: by the fabric, and by the links of their hosts; 0 if neither has a
+    rate.
+    """
+    long_flows, access_mbps = spec.workload.long_flows, spec.fabric.access.rate_mbps
+    if long_flows is None:
+        return 0.0
+    links = 1 if long_flows.pattern == "incast" else long_flows.number
+    limits = (spec.capacity_bps(), None if access_mbps is None else links * access_mbps * 1e6)
+    return min((limit for limit in limits if limit is not None), default=0.0)
 
 
 def _arriving_s(spec: Spec) -> float:

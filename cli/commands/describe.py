@@ -13,7 +13,10 @@ from cli.sizing import duration, expected
 from cli.specs import load_spec, print_problems, simulation_problems
 from controller.schemes.loader import all_schemes
 from controller.schemes.scheme import Admission, ClassScheme, Coding, Priority, Queues, Replication, Scheme
+from engine.estimate import simulated_s
 from experiments.spec.simulated import Simulation
+from experiments.spec.spec import Spec
+from experiments.spec.sweep import points
 from simulation.no_lab import no_lab
 
 _PLAIN: Final = {"spray": "spray", "hash": "flow-hash"}
@@ -138,7 +141,7 @@ def check_command(spec: str) -> None:
     """Report every problem of SPEC (a file, or a preset's name) with its line number; exit code 1 if there is any.
 
     A spec with settings for simulations, or that no lab can run, is checked for ./capstan simulate, too. Without
-    problems, print how long it will run.
+    problems, print how long it will run, or how much processor time its simulation takes.
     """
     loaded = load_spec(spec, lab=True)
     problem = no_lab(loaded.spec)
@@ -148,10 +151,18 @@ def check_command(spec: str) -> None:
             print_problems(str(loaded.path), wrong)
             sys.exit(1)
     runs, seconds = expected(loaded.spec)
+    takes = f"about {duration(seconds)}"
+    if problem is not None:
+        takes = f"simulated in about {duration(_simulated_s(loaded.spec))} of one processor"
     results.print(
-        f"{loaded.path}: nothing wrong; {runs} run{'' if runs == 1 else 's'}, about {duration(seconds)}",
+        f"{loaded.path}: nothing wrong; {runs} run{'' if runs == 1 else 's'}, {takes}",
         markup=False,
         soft_wrap=True,
     )
     if problem is not None:
         results.print(problem, markup=False, soft_wrap=True)
+
+
+def _simulated_s(spec: Spec) -> float:
+    """Return seconds of one processor for all points of a spec."""
+    return sum(simulated_s(point.spec) for point in points(spec))

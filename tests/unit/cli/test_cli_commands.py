@@ -17,6 +17,7 @@ from cli.app import COMMANDS, capstan
 from cli.commands.bench import BENCHMARKS
 from cli.commands.test import SMALL_LAB
 from cli.overview import SECTIONS
+from cli.sizing import duration
 from cli.specs import load_spec
 from controller.schemes import loader
 from engine.submission import preset_submission
@@ -327,8 +328,12 @@ def test_every_preset_is_right(name: str, capstan_says: InProcess) -> None:
     done = capstan_says("check", name)
     assert (done.returncode, done.stderr) == (0, "")
     first, *more = done.stdout.strip().splitlines()
-    assert re.search(r"nothing wrong; \d+ runs, about (\d+ s|\d+ min|\d+\.\d h)$", first)
-    assert bool(more) == preset_submission(name).job.simulated
+    job = preset_submission(name).job
+    before, after = ("simulated in about ", " of one processor") if job.simulated else ("about ", "")
+    takes = re.search(rf"nothing wrong; {job.runs} runs, {before}(\d+ s|\d+ min|\d+\.\d h){after}$", first)
+    assert takes is not None
+    assert not job.simulated or takes[1] == duration(job.estimated_s)
+    assert bool(more) == job.simulated
     assert all("for simulations only: use ./capstan simulate" in line for line in more)
 
 

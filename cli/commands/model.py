@@ -57,8 +57,9 @@ def _list(json_file: str | None) -> None:
         write_json({"models": rows}, json_file)
     if json_file == "-":
         return
+    width = max(map(len, MODELS)) + 2
     for name, model in MODELS.items():
-        results.print(f"[bold]{name:<17}[/bold]{model.shows}", soft_wrap=True)
+        results.print(f"[bold]{name:<{width}}[/bold]{model.shows}", soft_wrap=True)
     results.print("\nA name after `model` prints its table and draws its figure, PNG and SVG.", markup=False)
 
 

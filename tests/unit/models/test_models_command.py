@@ -57,6 +57,10 @@ def test_without_a_name_the_models_are_listed() -> None:
     told = CliRunner().invoke(capstan, ["model"])
     assert told.exit_code == 0
     assert all(name in told.output for name in MODELS)
+    rows = [line.split(maxsplit=1) for line in told.output.splitlines()[: len(MODELS)]]
+    assert rows == [[name, model.shows] for name, model in MODELS.items()], (
+        "a name is apart from what it shows"
+    )
     document = json.loads(CliRunner().invoke(capstan, ["model", "--json", "-"]).stdout)
     assert [one["name"] for one in document["models"]] == list(MODELS)
 

@@ -13,7 +13,14 @@ from controller.schemes import loader
 from controller.schemes.overrides import overrides_problem
 from controller.schemes.scheme import Scheme
 from experiments.spec import check as checking
-from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict, title_with, with_all_schemes
+from experiments.spec.spec import (
+    SchemeChoice,
+    Spec,
+    is_scheme_file,
+    spec_from_dict,
+    title_with,
+    with_all_schemes,
+)
 from experiments.spec.sweep import SweepError, only
 from plain.bounds import first_beyond
 from plain.text_file import read_text
@@ -62,11 +69,29 @@ def load_spec(name: str, schemes: tuple[str, ...] = (), *, lab: bool = False) ->
     every = loader.lab_scheme_names() if lab else loader.scheme_names()
     spec = with_all_schemes(spec_from_dict(source.data), every)
     if schemes:
-        choices = tuple(SchemeChoice(name, load_scheme(name).name) for name in schemes)
+        choices = _chosen(schemes)
         labels = [[choice.label for choice in group] for group in (spec.schemes, choices)]
         title = title_with(spec.title, *labels)
         spec = replace(spec, title=title, schemes=choices, baseline=choices[0].label)
     return LoadedSpec(spec, text, path, source)
+
+
+def _chosen(names: tuple[str, ...]) -> tuple[SchemeChoice, ...]:
+    """Return schemes in place of a spec's own, each under a label that no other has: its name, or that of its file if
+    another scheme has the same name. Ends with exit code 2 where two labels are equal all the same.
+    """
+    own = [load_scheme(name).name for name in names]
+    labels = [
+        Path(name).stem if own.count(label) > 1 and is_scheme_file(name) else label
+        for name, label in zip(names, own, strict=True)
+    ]
+    for name, label in zip(names, labels, strict=True):
+        if labels.count(label) > 1:
+            fail(
+                f"--scheme {name}: another scheme is called {label!r}, too: leave one out, or rename its file",
+                code=2,
+            )
+    return tuple(SchemeChoice(name, label) for name, label in zip(names, labels, strict=True))
 
 
 def load_lab_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:

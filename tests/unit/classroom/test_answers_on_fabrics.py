@@ -35,6 +35,27 @@ def test_lab_3_an_r_of_ones_own_is_a_scheme(answer: Path, r: int, tmp_path: Path
     assert load_spec("small", ("caps", str(file)), lab=True).spec.schemes[1].label == "my-r"
 
 
+def test_lab_3_two_schemes_of_ones_own_run_side_by_side(tmp_path: Path) -> None:
+    """Both are called my-r in their files: their files' names tell them apart."""
+    files = [tmp_path / "paper-r.yaml", tmp_path / "my-r.yaml"]
+    for file, answer in zip(files, (LABS[3].directory / "start.py", LABS[3].solution), strict=True):
+        file.write_text(run(SCHEME, answer).stdout)
+    spec = load_spec("small", tuple(map(str, files))).spec
+    assert [choice.label for choice in spec.schemes] == ["paper-r", "my-r"]
+
+
+def test_two_schemes_that_nothing_tells_apart_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edited = tmp_path / "caps.yaml"
+    edited.write_text(loader.source("caps"))
+    for twice in (("caps", str(edited)), ("ecmp", "ecmp")):
+        with pytest.raises(SystemExit) as ended:
+            load_spec("small", twice)
+        assert ended.value.code == 2
+        assert f"another scheme is called '{twice[0]}', too" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("r", ["0", "65", "-1"])
 def test_lab_3_says_which_r_a_scheme_cannot_have(r: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.py"

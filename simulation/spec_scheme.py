@@ -18,7 +18,7 @@ from simulation.fabrics import SettingsError
 
 LEAST_PACKET_TIME_S: Final = 0.0006
 """Agents have times that no packet time shortens (5 ms for feedback), for hosts' clocks are no better. Where packets
-are faster than this, agents' clocks go slower by as much, so that those times mean what they mean in a lab."""
+are faster than this, agents' clocks go faster by as much, so that those times mean what they mean in a lab."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from experiments.spec.sweep import Axis
 from simulation.batch import Step, left_s, prepare, simulate
 from simulation.experiment import simulate_document, simulate_spec, simulate_sweep
 from simulation.fabrics import SettingsError
+from topologies.links import Link
 
 
 def small(*schemes: str) -> Spec:
@@ -43,6 +44,17 @@ def settled(document: dict[str, object]) -> str:
 def test_runs_side_by_side_give_the_bytes_of_runs_in_turn() -> None:
     spec = replace(small("ecmp", "rps", "caps"), repeats=2)
     assert settled(simulate_document(spec, cores=4)[0]) == settled(simulate_document(spec, cores=1)[0])
+
+
+def test_agents_clocks_go_faster_where_a_packet_takes_less_than_in_a_lab() -> None:
+    spec = small("ecmp")
+    link = Link(rate_mbps=1000)
+    fast = replace(spec, fabric=replace(spec.fabric, link=link, access=link))
+    document, _ = simulate_document(fast)
+    clock = document["simulation"]["agent_clock"]
+    assert clock * fast.packet_time_s == pytest.approx(0.0006)
+    assert f"Agents' clocks go {clock:g} times faster than time" in "\n".join(document["notices"])
+    assert "clocks" not in "\n".join(simulate_document(spec)[0]["notices"])
 
 
 def test_progress_counts_every_run_and_flow_and_ends_complete() -> None:

@@ -75,7 +75,7 @@ pub struct Settings {
     pub central: Central,
     /// Which flows ask, and how long that takes; None: all send at once.
     pub admission: Option<Asking>,
-    /// Seconds of agents' clocks a second: agents of fast fabrics see time slowed down.
+    /// Seconds of agents' clocks a second: where packets are faster than in a lab, clocks are, too.
     pub clock: f64,
     /// Addresses of the overlay, by host.
     pub addresses: Vec<[u8; 4]>,

@@ -1,4 +1,4 @@
-"""Every key of a scheme stands in the page that describes it."""
+"""Every scheme, and every key of a scheme, stands in the page that describes it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from controller.schemes import scheme
+from controller.schemes import loader, scheme
 from protocol.policy import Weight
 
 DOCS: Final = Path(__file__).resolve().parents[3] / "docs"
@@ -41,3 +41,9 @@ def test_every_key_of_a_scheme_is_described(kind: Any, page: str) -> None:
         item.name for item in fields(kind) if not re.search(rf"(`|^ *|[{{ ]){item.name}(`|:)", text, re.M)
     ]
     assert not missing, f"{page} says nothing of {', '.join(missing)}"
+
+
+def test_every_scheme_stands_in_the_table_of_schemes_once() -> None:
+    table = (DOCS / "schemes.md").read_text(encoding="utf-8").partition("\n## ")[0]
+    first = "".join(line.split(" | ")[0] for line in table.splitlines() if line.startswith("| `"))
+    assert sorted(re.findall(r"`([a-z-]+)`", first)) == loader.scheme_names()

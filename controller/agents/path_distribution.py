@@ -85,7 +85,7 @@ class PathDistribution:
         try:
             located = {host: (address, session) for host, address, session in self._located()}
             leaves = {host: self.places.leaf_of(address) for host, (address, _) in located.items()}
-            for host, load in self._loads.changes(leaves).items():
+            for host, load in self._loads.changes(leaves):
                 located[host][1].put_newest("path-load", encode(load))
         finally:
             self._took_s = time.monotonic() - began

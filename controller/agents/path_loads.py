@@ -7,14 +7,16 @@ simulations).
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from capstan_native import path_loads_of_others
 
 from controller.rare_log import RareLog
 from protocol.control import PathLoad
+from protocol.frames import encode
 from protocol.underlay import is_stamp_name
 
 MOST_DELAY_S: Final = 600.0
@@ -22,12 +24,23 @@ MOST_FLOWS: Final = 1 << 31
 """From here on a count is no number of flows."""
 MOST_DELAYS: Final = 65_536
 """Delays, or leaves without any, of one report: sixteen paths to each of the most leaves that there can be."""
+MOST_STORED: Final = 1 << 20
+"""Delays, or leaves without any, of all reports: some 200 MiB."""
 MOST_SHARED: Final = 1 << 20
 """Delays that all agents of a leaf receive together: each receives those of all others."""
+MOST_SENT: Final = 1 << 22
+"""Delays that all agents of all leaves receive together: some 64 MiB of messages, if all of them wait to be sent."""
 LEAF_CHARS: Final = 16
 T = TypeVar("T")
 NOTHING: Final = PathLoad({}, {})
 _FAULTS: Final = RareLog(logging.getLogger(__name__), logging.ERROR)
+
+
+class LoadChange(NamedTuple):
+    """What a host is to receive in place of what it has: the load of its neighbours."""
+
+    host: str
+    load: PathLoad
 
 
 class PathLoads:
@@ -35,12 +48,16 @@ class PathLoads:
 
     def __init__(self) -> None:
         self._loads: dict[str, PathLoad] = {}
-        self._sent: dict[str, PathLoad] = {}
+        self._sizes: dict[str, int] = {}
+        self._stored = 0
+        self._sent: dict[str, bytes] = {}
+        """A digest of what each host has, which may be large."""
 
     def put(self, host: str, load: PathLoad) -> None:
         """Store what *host* reports; leave out what is no leaf, path stamp, number or delay, and what is beyond
-        `MOST_DELAYS`."""
-        self._loads[host] = PathLoad(
+        `MOST_DELAYS`. If all reports have more than `MOST_STORED`, those with more than their share keep that."""
+        self._put(
+            host,
             {
                 stamp: count
                 for stamp, count in load.short_flows.items()
@@ -48,19 +65,27 @@ class PathLoads:
             },
             _delays(load.delays_s),
         )
+        if self._stored <= MOST_STORED:
+            return
+        share = MOST_STORED // len(self._loads)
+        for name in [name for name, size in self._sizes.items() if size > share]:
+            self._put(name, self._loads[name].short_flows, _first(self._loads[name].delays_s, share))
 
     def forget(self, host: str) -> None:
         """Forget what *host* has reported and received: its channel has ended, and it begins anew."""
-        self._loads.pop(host, None)
+        if self._loads.pop(host, None) is not None:
+            self._stored -= self._sizes.pop(host)
         self._sent.pop(host, None)
 
     def clear(self) -> None:
         """Forget all reports: under another policy every host reports anew."""
         self._loads.clear()
+        self._sizes.clear()
+        self._stored = 0
         self._sent.clear()
 
-    def changes(self, leaves: Mapping[str, str]) -> dict[str, PathLoad]:
-        """Return what to send by host, for hosts whose neighbours' loads have changed.
+    def changes(self, leaves: Mapping[str, str]) -> Iterator[LoadChange]:
+        """Yield what to send, for hosts whose neighbours' loads have changed: leaf by leaf, for all may be much.
 
         leaves: the leaf of each host that has a channel. A leaf whose loads cannot be put together is left out and
         logged; it keeps no other leaf from receiving its own.
@@ -69,17 +94,37 @@ class PathLoads:
         for host, leaf in leaves.items():
             if host in self._loads and leaf:  # others report nothing, or their neighbours are unknown
                 by_leaf.setdefault(leaf, []).append(host)
-        changed = {}
+        most_each = MOST_SENT // max(1, sum(map(len, by_leaf.values())))
         for leaf, hosts in by_leaf.items():
             try:
-                shared = _of_others(_bounded([self._loads[host] for host in hosts]))
+                shared = _of_others(_bounded([self._loads[host] for host in hosts], most_each))
             except Exception as error:
                 _FAULTS.say(f"leaf {leaf}: its agents' reports of paths cannot be put together: {error!r}")
                 continue
             for host, others in zip(hosts, shared, strict=True):
-                if others != self._sent.get(host, NOTHING):
-                    changed[host] = self._sent[host] = others
-        return changed
+                digest = _digest(others)
+                if digest != self._sent.get(host, _NOTHING_SENT):
+                    self._sent[host] = digest
+                    yield LoadChange(host, others)
+
+    def _put(self, host: str, short_flows: dict[str, int], delays_s: dict[str, dict[str, float]]) -> None:
+        size = _size(delays_s)
+        self._stored += size - self._sizes.get(host, 0)
+        self._sizes[host] = size
+        self._loads[host] = PathLoad(short_flows, delays_s)
+
+
+def _digest(load: PathLoad) -> bytes:
+    """Return what tells loads apart: leaves and stamps are in order, so equal loads are equal messages."""
+    return blake2b(encode(load), digest_size=16).digest()
+
+
+_NOTHING_SENT: Final = _digest(NOTHING)
+
+
+def _size(delays: Mapping[str, Mapping[str, float]]) -> int:
+    """Return how many delays there are; a leaf without any counts as one."""
+    return sum(max(1, len(known)) for known in delays.values())
 
 
 def _delays(reported: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
@@ -93,14 +138,14 @@ def _delays(reported: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, 
     return usable_delays
 
 
-def _bounded(loads: list[PathLoad]) -> list[PathLoad]:
+def _bounded(loads: list[PathLoad], most_each: int) -> list[PathLoad]:
     """Return reports of a leaf's agents with so many paths in all that a message holds them, and `MOST_SHARED` all.
 
-    Where they name more paths than that, each agent has the same share: one that invents paths pushes out few of
-    another's.
+    most_each: paths that each agent may receive besides. Where they name more than that, each agent has the same
+    share: one that invents paths pushes out few of another's.
     """
-    most = min(MOST_DELAYS, MOST_SHARED // len(loads))
-    if sum(len(known) for load in loads for known in load.delays_s.values()) <= most:
+    most = min(MOST_DELAYS, MOST_SHARED // len(loads), most_each)
+    if sum(_size(load.delays_s) for load in loads) <= most:
         return loads
     named: set[tuple[str, str]] = set()
     for load in loads:
@@ -117,7 +162,7 @@ def _first(delays: Mapping[str, Mapping[str, float]], most: int) -> dict[str, di
         if remaining <= 0:
             break
         first[leaf] = dict(islice(known.items(), remaining))
-        remaining -= len(first[leaf])
+        remaining -= max(1, len(first[leaf]))
     return first
 
 

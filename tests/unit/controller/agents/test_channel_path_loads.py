@@ -56,7 +56,7 @@ def test_each_host_knows_what_the_others_at_its_leaf_have_together(
     for host, load in puts:
         shared.put(host, load)
         newest[host] = load
-        changed = shared.changes(leaves)
+        changed = dict(shared.changes(leaves))
         told |= changed
         for one, leaf in leaves.items():
             if one not in newest or not leaf:
@@ -64,7 +64,7 @@ def test_each_host_knows_what_the_others_at_its_leaf_have_together(
                 continue
             others = [other for other in leaves if other != one and leaves[other] == leaf and other in newest]
             assert told[one] == together([newest[other] for other in others])
-        assert shared.changes(leaves) == {}, "nobody is told the same twice"
+        assert dict(shared.changes(leaves)) == {}, "nobody is told the same twice"
 
 
 def test_what_is_no_path_no_number_of_flows_or_no_delay_is_left_out() -> None:
@@ -73,7 +73,7 @@ def test_what_is_no_path_no_number_of_flows_or_no_delay_is_left_out() -> None:
     delays = {"x": {"0": 1.0, "9" * 5000: 1.0, "7": -1.0, "8": math.inf, "9": 601.0, "10": 0.5}}
     shared.put("h1", PathLoad(flows, delays))
     shared.put("h2", NOTHING)
-    assert shared.changes({"h1": "a", "h2": "a"}) == {"h2": PathLoad({"8": 2}, {"x": {"10": 0.5}})}
+    assert dict(shared.changes({"h1": "a", "h2": "a"})) == {"h2": PathLoad({"8": 2}, {"x": {"10": 0.5}})}
 
 
 def test_a_host_that_is_gone_has_nothing_and_is_told_all_when_it_is_back() -> None:
@@ -81,13 +81,13 @@ def test_a_host_that_is_gone_has_nothing_and_is_told_all_when_it_is_back() -> No
     shared.put("h1", PathLoad({"1": 2}, {"x": {"5": 0.5}}))
     shared.put("h2", PathLoad({"1": 3}, {}))
     one, two = PathLoad({"1": 3}, {}), PathLoad({"1": 2}, {"x": {"5": 0.5}})
-    assert shared.changes({"h1": "a", "h2": "a"}) == {"h1": one, "h2": two}
+    assert dict(shared.changes({"h1": "a", "h2": "a"})) == {"h1": one, "h2": two}
     shared.forget("h2")
-    assert shared.changes({"h1": "a"}) == {"h1": NOTHING}
+    assert dict(shared.changes({"h1": "a"})) == {"h1": NOTHING}
     shared.put("h2", NOTHING)
-    assert shared.changes({"h1": "a", "h2": "a"}) == {"h2": two}
+    assert dict(shared.changes({"h1": "a", "h2": "a"})) == {"h2": two}
     shared.clear()
-    assert shared.changes({"h1": "a", "h2": "a"}) == {}
+    assert dict(shared.changes({"h1": "a", "h2": "a"})) == {}
 
 
 def test_agents_of_a_leaf_hear_of_each_other_and_of_nobody_else(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_report_has_a_number_of_delays_and_leaves_have_short_names(monkeypatch
     shared.put("h1", PathLoad({}, {"x" * 17: of_leaf, "a": of_leaf, "b": of_leaf, "c": of_leaf}))
     shared.put("h2", NOTHING)
     wanted = {"a": of_leaf, "b": {"1": 0.5, "2": 0.5}}
-    assert shared.changes({"h1": "a", "h2": "a"}) == {"h2": PathLoad({}, wanted)}
+    assert dict(shared.changes({"h1": "a", "h2": "a"})) == {"h2": PathLoad({}, wanted)}
 
 
 def invented(host: int, paths: int) -> PathLoad:
@@ -143,12 +143,48 @@ def test_agents_that_invent_paths_neither_fill_a_message_nor_push_out_others() -
     shared.put("h3", PathLoad({"7": 1}, {}))
     shared.put("h4", NOTHING)
     leaves = dict.fromkeys([f"x{host}" for host in range(10)] + ["h1", "h2"], "a") | {"h3": "c", "h4": "c"}
-    changed = shared.changes(leaves)
+    changed = dict(shared.changes(leaves))
     assert sum(len(known) for load in changed.values() for known in load.delays_s.values()) <= 1 << 20
     assert max(len(encode(load)) for load in changed.values()) < FRAME_BYTES / 3
     assert changed["h2"].delays_s["b"] == {"6": 0.25}, "an agent that invents paths has a share, no more"
     assert changed["h2"].short_flows == {"5": 1}
     assert changed["h4"] == PathLoad({"7": 1}, {})
+
+
+def delays(load: PathLoad) -> int:
+    return sum(len(known) for known in load.delays_s.values())
+
+
+def test_all_reports_together_have_a_bound_and_each_host_a_share_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(path_loads, "MOST_STORED", 120)
+    shared, honest = PathLoads(), PathLoad({}, {"b": {"6": 0.25}})
+    shared.put("h1", honest)
+    shared.put("reader", NOTHING)
+    liars = [f"x{host}" for host in range(9)]
+    for host, name in enumerate(liars):
+        shared.put(name, invented(host, 60))
+    received = [dict(shared.changes({"reader": "a", name: "a"}))["reader"] for name in ("h1", *liars)]
+    assert received[0] == honest
+    assert sum(map(delays, received)) <= 120
+    assert min(map(delays, received[1:])) >= 120 // 11
+    shared.forget("x0")
+    shared.put("x1", invented(1, 60))
+    assert delays(dict(shared.changes({"reader": "a", "x1": "a"}))["reader"]) > 120 // 11, (
+        "there is room again"
+    )
+
+
+def test_agents_of_all_leaves_receive_no_more_than_a_bound_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(path_loads, "MOST_SENT", 400)
+    shared = PathLoads()
+    leaves = {f"h{leaf}-{host}": f"leaf{leaf}" for leaf in range(5) for host in range(4)}
+    for number, host in enumerate(leaves):
+        shared.put(host, invented(number, 50))
+    received = dict(shared.changes(leaves))
+    assert set(received) == set(leaves)
+    assert 200 <= sum(map(delays, received.values())) <= 400
 
 
 def test_a_leaf_whose_reports_cannot_be_put_together_keeps_no_other_from_its_own(
@@ -164,7 +200,7 @@ def test_a_leaf_whose_reports_cannot_be_put_together_keeps_no_other_from_its_own
     for host, stamp in (("h1", "13"), ("h2", "2"), ("h3", "3"), ("h4", "4")):
         shared.put(host, PathLoad({stamp: 1}, {}))
     leaves = {"h1": "a", "h2": "a", "h3": "b", "h4": "b"}
-    assert shared.changes(leaves) == {"h3": PathLoad({"4": 1}, {}), "h4": PathLoad({"3": 1}, {})}
+    assert dict(shared.changes(leaves)) == {"h3": PathLoad({"4": 1}, {}), "h4": PathLoad({"3": 1}, {})}
     assert "leaf a: its agents' reports of paths cannot be put together: OverflowError" in caplog.text
     shared.put("h1", NOTHING)
-    assert shared.changes(leaves) == {"h1": PathLoad({"2": 1}, {})}
+    assert dict(shared.changes(leaves)) == {"h1": PathLoad({"2": 1}, {})}

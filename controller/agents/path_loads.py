@@ -115,7 +115,7 @@ class PathLoads:
 
 
 def _digest(load: PathLoad) -> bytes:
-    """Return what tells loads apart: leaves and stamps are in order, so equal loads are equal messages."""
+    """Return a digest that is equal for equal loads: leaves and stamps are in order in both."""
     return blake2b(encode(load), digest_size=16).digest()
 
 

@@ -25,7 +25,21 @@ export function navigate(to: string, replace = false): void {
   window.dispatchEvent(new Event(CHANGED));
 }
 
-/** Return the parts of the path: `/flows/17` gives `["flows", "17"]`. */
+/** Return the parts of *path*: `/flows/17` gives `["flows", "17"]`; as it stands where it is no encoding. */
+export function partsOf(path: string): string[] {
+  return path
+    .split("/")
+    .filter(Boolean)
+    .map((part) => {
+      try {
+        return decodeURIComponent(part);
+      } catch {
+        return part;
+      }
+    });
+}
+
+/** Return the parts of the page's path. */
 export function usePath(): string[] {
   const path = useSyncExternalStore(subscribe, pathNow, pathNow);
   return useMemo(() => path.split("/").filter(Boolean).map(decodeURIComponent), [path]);

@@ -20,8 +20,12 @@ const address = (): string => pathNow() + searchNow();
 /** Go to *to* (path and search); *replace*: without a step in the browser's history. */
 export function navigate(to: string, replace = false): void {
   if (to === address()) return;
-  if (replace) window.history.replaceState(null, "", to);
-  else window.history.pushState(null, "", to);
+  try {
+    if (replace) window.history.replaceState(null, "", to);
+    else window.history.pushState(null, "", to);
+  } catch {
+    return; // too many changes in a short time: the browser refuses more for some seconds
+  }
   window.dispatchEvent(new Event(CHANGED));
 }
 
@@ -42,7 +46,7 @@ export function partsOf(path: string): string[] {
 /** Return the parts of the page's path. */
 export function usePath(): string[] {
   const path = useSyncExternalStore(subscribe, pathNow, pathNow);
-  return useMemo(() => path.split("/").filter(Boolean).map(decodeURIComponent), [path]);
+  return useMemo(() => partsOf(path), [path]);
 }
 
 /** Return *search* with *changes* applied: null or "" removes a field. */

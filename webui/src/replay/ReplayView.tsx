@@ -5,6 +5,7 @@ import { useSearch } from "../app/location";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
 import { byteSize, duration } from "../parts/units";
+import { whenAtRest } from "./address";
 import { fromAddress, inAddress, SPEEDS, usualSpeed } from "./clock";
 import { Controls } from "./Controls";
 import { describe } from "./describe";
@@ -23,9 +24,11 @@ export function ReplayView({ trace }: { trace: Trace }) {
   const playback = usePlayback({ from: 0, to: trace.lengthPs, begin, speed, loop: false });
   const { timePs, playing, seek, toggle } = playback;
   const flow = trace.flows.find(({ id }) => String(id) === search.get("flow"))?.id ?? null;
-  useEffect(() => {
-    if (!playing) change({ at: inAddress(timePs, trace.beginPs) });
-  }, [playing, timePs, change, trace.beginPs]);
+  const write = useMemo(() => whenAtRest((moment) => change({ at: moment })), [change]);
+  useEffect(
+    () => (playing ? undefined : write(inAddress(timePs, trace.beginPs))),
+    [playing, timePs, write, trace.beginPs],
+  );
   const keys = useMemo(() => {
     const faster = (steps: number): void => {
       const place = SPEEDS.findIndex((each) => each === speed) + steps;

@@ -1,4 +1,4 @@
-/** Which run the page's address asks to be played, and where its recording is. */
+/** Which run and moment the page's address names, and where the run's recording is. */
 
 /** The usual length of a window, ms: the command's, too. */
 export const LENGTH_MS = 1000;
@@ -35,4 +35,18 @@ export function recordingPath(search: URLSearchParams): string | null {
 export function replayAddress(experiment: number, scheme: string, window?: Window): string {
   const chosen = window && { from: String(window.from), for: String(window.length) };
   return `/watch/replay?${new URLSearchParams({ experiment: String(experiment), scheme, ...chosen })}`;
+}
+
+/** How long a moment is shown before the address names it, ms. */
+const REST_MS = 250;
+
+/**
+ * Return *write* for values that change at every move of the pointer: called with those that stay for REST_MS. Browsers
+ * refuse more than some hundred changes of the address in ten seconds. What a call returns takes it back.
+ */
+export function whenAtRest(write: (value: string) => void): (value: string) => () => void {
+  return (value) => {
+    const timer = setTimeout(() => write(value), REST_MS);
+    return () => clearTimeout(timer);
+  };
 }

@@ -5,8 +5,10 @@ import { fromAddress, inAddress, SPEEDS, usualSpeed } from "../src/replay/clock"
 import { describe } from "../src/replay/describe";
 import { markOf } from "../src/replay/draw";
 import { Replay } from "../src/replay/frame";
+import { LastAsked } from "../src/replay/lastAsked";
 import { places } from "../src/replay/layout";
 import { parseTrace, readTrace, TraceError } from "../src/replay/trace";
+import { frameMs } from "../src/replay/usePlayback";
 import { MS, recording } from "./recording";
 
 suite("a recording of a run on switches", () => {
@@ -192,5 +194,32 @@ suite("a run in the address", () => {
     for (const text of ["", "at=5", "experiment=3", "experiment=x&scheme=caps", "experiment=0&scheme=caps"]) {
       expect(recordingPath(new URLSearchParams(text))).toBeNull();
     }
+  });
+});
+
+suite("a page that plays recordings", () => {
+  it("shows the recording that was chosen last, however long others take to be read", async () => {
+    const reading = new LastAsked();
+    const shown: string[] = [];
+    const answers: ((name: string) => void)[] = [];
+    const ask = (): void =>
+      reading.ask(
+        new Promise<string>((resolve) => answers.push(resolve)),
+        (name) => shown.push(name),
+        () => shown.push("failed"),
+      );
+    ask();
+    ask();
+    reading.ask(Promise.reject(new Error("no gzip")), String, (error) => shown.push(String(error)));
+    answers[1]?.("fetched");
+    answers[0]?.("large file");
+    await new Promise((resolve) => setTimeout(resolve));
+    expect(shown).toEqual(["Error: no gzip"]);
+  });
+
+  it("goes on where it was after it was hidden for a minute", () => {
+    expect(frameMs(null, 1000)).toBe(0);
+    expect(frameMs(1000, 1016)).toBe(16);
+    expect(frameMs(1016, 61_016)).toBeLessThanOrEqual(500);
   });
 });

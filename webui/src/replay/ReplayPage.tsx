@@ -4,8 +4,11 @@ import { getFile } from "../api/client";
 import { useSearch } from "../app/location";
 import { Notice } from "../parts/Notice";
 import { recordingPath } from "./address";
+import { LastAsked } from "./lastAsked";
 import { ReplayView } from "./ReplayView";
-import { readTrace, type Trace, TraceError } from "./trace";
+import { readTrace, type Trace } from "./trace";
+
+const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
  * Replay a recorded window of a run, simulated or on switches, packet by packet: from a file, which is read here and
@@ -16,30 +19,26 @@ export function ReplayPage() {
   const [trace, setTrace] = useState<Trace | null>(null);
   const [problem, setProblem] = useState("");
 
+  const [reading] = useState(() => new LastAsked());
   const path = recordingPath(search);
   useEffect(() => {
     if (path === null) return;
     const leaving = new AbortController();
-    getFile(path, leaving.signal)
-      .then(readTrace)
-      .then((recorded) => {
-        setTrace(recorded);
-        setProblem("");
-      })
-      .catch((error: unknown) => {
-        if (!leaving.signal.aborted) setProblem(error instanceof Error ? error.message : String(error));
-      });
+    setTrace(null);
+    setProblem("");
+    reading.ask(getFile(path, leaving.signal).then(readTrace), setTrace, (error) => {
+      if (!leaving.signal.aborted) setProblem(wordsOf(error));
+    });
     return () => leaving.abort();
-  }, [path]);
+  }, [path, reading]);
 
-  async function open(file: File | undefined): Promise<void> {
+  function open(file: File | undefined): void {
     if (!file) return;
-    try {
-      setTrace(await readTrace(file));
+    const opened = (recorded: Trace): void => {
+      setTrace(recorded);
       setProblem("");
-    } catch (error) {
-      setProblem(error instanceof TraceError ? error.message : String(error));
-    }
+    };
+    reading.ask(readTrace(file), opened, (error) => setProblem(wordsOf(error)));
   }
 
   const timeMs = search.get("at");
@@ -48,7 +47,7 @@ export function ReplayPage() {
       onDragOver={(event) => event.preventDefault()}
       onDrop={(event) => {
         event.preventDefault();
-        void open(event.dataTransfer.files[0]);
+        open(event.dataTransfer.files[0]);
       }}
     >
       <FileInput
@@ -56,7 +55,7 @@ export function ReplayPage() {
         placeholder="Choose a file"
         maw={420}
         mb="sm"
-        onChange={(file) => void open(file ?? undefined)}
+        onChange={(file) => open(file ?? undefined)}
       />
       {problem && (
         <Notice title={path === null ? "This file cannot be played" : "This cannot be played"} kind="error">

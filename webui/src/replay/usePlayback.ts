@@ -20,6 +20,13 @@ export interface Stretch {
   loop: boolean;
 }
 
+/** A hidden page draws no frames: of a longer pause between two, no more than this counts, ms. */
+const LONGEST_FRAME_MS = 500;
+
+/** Return the time to play for a frame at *now*, ms; *before*: when the frame before it was drawn. */
+export const frameMs = (before: number | null, now: number): number =>
+  before === null ? 0 : Math.min(now - before, LONGEST_FRAME_MS);
+
 /** Play a stretch of a recording. */
 export function usePlayback({ from, to, begin, speed, loop }: Stretch): Playback {
   const [timePs, setTimePs] = useState(begin);
@@ -30,7 +37,7 @@ export function usePlayback({ from, to, begin, speed, loop }: Stretch): Playback
     if (!playing) return;
     let before: number | null = null;
     let request = requestAnimationFrame(function tick(now: number) {
-      const passedPs = before === null ? 0 : (now - before) * 1e9 * speed;
+      const passedPs = frameMs(before, now) * 1e9 * speed;
       before = now;
       setTimePs((current) => (loop && current >= to ? from : Math.min(to, current + passedPs)));
       request = requestAnimationFrame(tick);

@@ -7,6 +7,7 @@ import { markOf } from "../src/replay/draw";
 import { Replay } from "../src/replay/frame";
 import { LastAsked } from "../src/replay/lastAsked";
 import { places } from "../src/replay/layout";
+import { FlowChoice } from "../src/replay/ReplayView";
 import { parseTrace, readTrace, TraceError } from "../src/replay/trace";
 import { frameMs } from "../src/replay/usePlayback";
 import { MS, recording } from "./recording";
@@ -215,6 +216,10 @@ suite("a page that plays recordings", () => {
     answers[0]?.("large file");
     await new Promise((resolve) => setTimeout(resolve));
     expect(shown).toEqual(["Error: no gzip"]);
+  });
+
+  it("does not draw its list of flows again for every frame", () => {
+    expect(FlowChoice).toHaveProperty("$$typeof", Symbol.for("react.memo"));
   });
 
   it("goes on where it was after it was hidden for a minute", () => {

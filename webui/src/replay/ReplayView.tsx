@@ -1,5 +1,5 @@
 import { NativeSelect, Text } from "@mantine/core";
-import { useEffect, useMemo, useState } from "react";
+import { memo, useCallback, useEffect, useMemo, useState } from "react";
 import { useKeys } from "../app/keyboard";
 import { useSearch } from "../app/location";
 import { Panel } from "../parts/Panel";
@@ -29,6 +29,7 @@ export function ReplayView({ trace }: { trace: Trace }) {
     () => (playing ? undefined : write(inAddress(timePs, trace.beginPs))),
     [playing, timePs, write, trace.beginPs],
   );
+  const chooseFlow = useCallback((id: string | null) => change({ flow: id }), [change]);
   const keys = useMemo(() => {
     const faster = (steps: number): void => {
       const place = SPEEDS.findIndex((each) => each === speed) + steps;
@@ -56,7 +57,7 @@ export function ReplayView({ trace }: { trace: Trace }) {
       <Controls replay={replay} playback={playback} speed={speed} setSpeed={setSpeed} />
       <FabricCanvas trace={trace} frame={frame} flow={flow} description={words} />
       <Text my={6}>{words}</Text>
-      <FlowChoice flows={trace.flows} flow={flow} choose={(id) => change({ flow: id })} />
+      <FlowChoice flows={trace.flows} flow={flow} choose={chooseFlow} />
       <Legend />
       <Quiet>
         Keys: <kbd>k</kbd> plays and pauses, <kbd>,</kbd> and <kbd>.</kbd> step, <kbd>&lt;</kbd> and{" "}
@@ -67,7 +68,8 @@ export function ReplayView({ trace }: { trace: Trace }) {
   );
 }
 
-function FlowChoice({
+/** Offer the flows of a recording, which may be thousands: drawn again only when another is chosen, not at every frame. */
+export const FlowChoice = memo(function FlowChoice({
   flows,
   flow,
   choose,
@@ -91,4 +93,4 @@ function FlowChoice({
       ))}
     </NativeSelect>
   );
-}
+});

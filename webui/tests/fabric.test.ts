@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import type { FabricView, SwitchView } from "../src/api/schema";
-import { beside, layOut, linkEnds } from "../src/fabric/layout";
+import { beside, layOut, linesOf, linkEnds } from "../src/fabric/layout";
 import { queueMark } from "../src/fabric/LinkLine";
 import { linkWords } from "../src/fabric/linkWords";
 import { stepOf, STEPS } from "../src/fabric/utilisation";
@@ -140,4 +140,25 @@ describe("a link under the pointer", () => {
     expect(linkWords("l1-s1", "l1", "s1", undefined)).toBe("l1-s1");
     expect(linkWords("l1-s1", "l1", "s1", { ...now, up: false })).toBe("l1-s1: down");
   });
+});
+
+test("lines end at the layout's own places, so that a sample draws only those that changed", () => {
+  const fabric = leafSpine(2, 1, 1);
+  const linked: FabricView = {
+    ...fabric,
+    links: [
+      { name: "l1-s1", a: { switch: "l1", port: 1 }, b: { switch: "s1", port: 1 }, up: true },
+      { name: "l1-s9", a: { switch: "l1", port: 2 }, b: { switch: "s9", port: 1 }, up: true },
+    ],
+    hosts: fabric.hosts.map((host) => ({ ...host, link: host.name === "h1" ? "h1-l1" : null })),
+  };
+  const layout = layOut(linked, 700);
+  const lines = linesOf(linked, layout);
+  expect(lines.map(({ name, from, to }) => [name, from, to])).toEqual([
+    ["l1-s1", "l1", "s1"],
+    ["h1-l1", "h1", "l1"],
+  ]);
+  expect(lines[0]?.a).toBe(layout.switches.get("l1"));
+  expect(lines[1]?.a).toBe(layout.hosts.get("h1"));
+  expect(lines[1]?.b).toBe(layout.switches.get("l1"));
 });

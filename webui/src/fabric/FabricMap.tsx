@@ -6,7 +6,7 @@ import { useScale } from "../app/Appearance";
 import { useNow } from "../parts/useNow";
 import { useWidth } from "../parts/useWidth";
 import { duration } from "../parts/units";
-import { hostName, layOut, type Spot } from "./layout";
+import { hostName, layOut, linesOf, type Spot } from "./layout";
 import { LinkLine, queueMark } from "./LinkLine";
 import { SwitchBox } from "./SwitchBox";
 import { stepOf } from "./utilisation";
@@ -94,19 +94,7 @@ function Links({ fabric, layout, chosen, choose }: LinksProps) {
       .map((fault) => fault.target),
   );
   const loads = new Map(sample?.links.map((link) => [link.name, link]));
-  const lines: { name: string; from: string; to: string; a: Spot; b: Spot; up: boolean }[] = [];
-  for (const link of fabric.links) {
-    const a = layout.switches.get(link.a.switch);
-    const b = layout.switches.get(link.b.switch);
-    if (a && b) lines.push({ name: link.name, from: link.a.switch, to: link.b.switch, a, b, up: link.up });
-  }
-  for (const host of fabric.hosts) {
-    const a = layout.hosts.get(hostName(host));
-    const to = host.place?.switch ?? "";
-    const b = layout.switches.get(to);
-    const from = hostName(host);
-    if (a && b && host.link) lines.push({ name: host.link, from, to, a, b: { x: b.x, y: b.y }, up: true });
-  }
+  const lines = useMemo(() => linesOf(fabric, layout), [fabric, layout]);
   return lines.map((line) => {
     const load: LinkLoadView | undefined = loads.get(line.name);
     const rate = load?.rate_kbps ? load.rate_kbps * 1000 : null;

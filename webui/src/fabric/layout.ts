@@ -100,6 +100,48 @@ export function layOut(fabric: FabricView, wanted: number): Layout {
   return { width, height: y + 40, switches, hosts, rows };
 }
 
+/** A link with the places of its ends. */
+export interface Line {
+  name: string;
+  from: string;
+  to: string;
+  a: Spot;
+  b: Spot;
+  up: boolean;
+}
+
+/**
+ * Return the links whose ends are both drawn, those of hosts behind the others. Ends are the layout's own objects: a
+ * line is drawn again only where they change.
+ */
+export function linesOf(fabric: FabricView, layout: Layout): Line[] {
+  const between = fabric.links.map((link) => {
+    const [from, to] = [link.a.switch, link.b.switch];
+    return {
+      name: link.name,
+      from,
+      to,
+      a: layout.switches.get(from),
+      b: layout.switches.get(to),
+      up: link.up,
+    };
+  });
+  const access = fabric.hosts.map((host) => {
+    const [from, to] = [hostName(host), host.place?.switch ?? ""];
+    return {
+      name: host.link ?? "",
+      from,
+      to,
+      a: layout.hosts.get(from),
+      b: layout.switches.get(to),
+      up: true,
+    };
+  });
+  return [...between, ...access].flatMap(({ a, b, ...line }) =>
+    a && b && line.name ? [{ ...line, a, b }] : [],
+  );
+}
+
 function rowName(members: readonly SwitchView[]): string {
   return ROW_NAMES[members[0]?.role ?? ""] ?? "Switches";
 }

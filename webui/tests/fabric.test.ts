@@ -162,3 +162,20 @@ test("lines end at the layout's own places, so that a sample draws only those th
   expect(lines[1]?.a).toBe(layout.hosts.get("h1"));
   expect(lines[1]?.b).toBe(layout.switches.get("l1"));
 });
+
+test("the ends of a thousand links are found without going through all links for each", () => {
+  let reads = 0;
+  const links = Array.from({ length: 1000 }, (_, index) => {
+    const [a, b] = [`l${index}`, "s-1"];
+    return { name: `${a}-${b}`, a: { switch: a, port: 1 }, b: { switch: b, port: index }, up: true };
+  });
+  const counted = new Proxy(links, {
+    get: (all, place, self) => {
+      reads += 1;
+      return Reflect.get(all, place, self) as unknown;
+    },
+  });
+  const fabric: FabricView = { ...leafSpine(1, 1, 1), links: counted };
+  for (const { name, a } of links) expect(linkEnds(name, fabric)).toEqual([a.switch, "s-1"]);
+  expect(reads).toBeLessThan(10_000);
+});

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { KEPT_S, type Row, withView } from "../src/capton/grantRows";
 import type { CaptonFlow, CaptonView } from "../src/api/schema";
 import type { LinksSample } from "../src/api/types";
-import { LinkHistory } from "../src/live/linkHistory";
+import { LinkHistory, type LinkPoint } from "../src/live/linkHistory";
 import { fullest, portQueues, waiting } from "../src/queues/rows";
 import { fitting, roundValues } from "../src/charts/ticks";
 import { marks } from "../src/tpfs/thresholds";
@@ -127,24 +127,25 @@ test("labels that would touch are left out", () => {
   expect(fitting([], (place) => place, wide, 10)).toEqual([]);
 });
 
+const load = (packets: number | null) => ({
+  bits_per_s: 0,
+  packets_per_s: 0,
+  share: null,
+  queued_packets: packets,
+  dropped_per_s: null,
+  queues: [],
+});
+const link = (name: string, ab: number | null, ba: number | null) => ({
+  name,
+  kind: "fabric" as const,
+  up: true,
+  rate_kbps: 1,
+  ab: load(ab),
+  ba: load(ba),
+});
+
 test("the ports that were fullest in the last minute are charted, though they have drained since", () => {
   const history = new LinkHistory();
-  const load = (packets: number | null) => ({
-    bits_per_s: 0,
-    packets_per_s: 0,
-    share: null,
-    queued_packets: packets,
-    dropped_per_s: null,
-    queues: [],
-  });
-  const link = (name: string, ab: number | null, ba: number | null) => ({
-    name,
-    kind: "fabric" as const,
-    up: true,
-    rate_kbps: 1,
-    ab: load(ab),
-    ba: load(ba),
-  });
   const samples: LinksSample[] = [
     { at: 1, interval_s: 1, links: [link("l1-s1", 9, 0), link("l1-s2", 1, null)] },
     { at: 2, interval_s: 1, links: [link("l1-s1", 0, 4), link("l1-s2", 2, null), link("l1-s3", 7, 0)] },
@@ -173,4 +174,28 @@ test("the ports that were fullest in the last minute are charted, though they ha
       ],
     },
   ]);
+});
+
+/** A history that counts how often times of its points are read. */
+class Counted extends LinkHistory {
+  reads = 0;
+  override of(link: string): readonly LinkPoint[] {
+    const count = (): void => void (this.reads += 1);
+    return super.of(link).map((point) => ({
+      ...point,
+      get at() {
+        count();
+        return point.at;
+      },
+    }));
+  }
+}
+
+test("of a thousand links only the points of charted ports are gone through for each sample", () => {
+  const links = Array.from({ length: 1000 }, (_, index) => link(`l${index}-s1`, index, 0));
+  const history = new Counted();
+  for (const at of [1, 2, 3]) history.take({ at, interval_s: 1, links });
+  const ports = fullest({ at: 3, interval_s: 1, links }, history, undefined, 4);
+  expect(ports.map(({ name }) => name)).toEqual(["l996 → s1", "l997 → s1", "l998 → s1", "l999 → s1"]);
+  expect(history.reads).toBeLessThan(100);
 });

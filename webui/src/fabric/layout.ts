@@ -38,13 +38,28 @@ export const hostName = (host: HostView): string => host.name || host.underlay_i
  * last "-" separates the ends.
  */
 export function linkEnds(name: string, fabric: FabricView | undefined): readonly [string, string] {
-  const link = fabric?.links.find((candidate) => candidate.name === name);
-  if (link) return [link.a.switch, link.b.switch];
-  const host = fabric?.hosts.find((candidate) => candidate.link === name);
-  if (host?.place) return [hostName(host), host.place.switch];
+  const ends = fabric && endsIn(fabric).get(name);
+  if (ends) return ends;
   const between = name.lastIndexOf("-");
   return [name.slice(0, between), name.slice(between + 1)];
 }
+
+const KNOWN_ENDS = new WeakMap<FabricView, ReadonlyMap<string, readonly [string, string]>>();
+
+/** Return the ends of all links of *fabric* by name: asked for each link of each sample, so found once a fabric. */
+function endsIn(fabric: FabricView): ReadonlyMap<string, readonly [string, string]> {
+  let ends = KNOWN_ENDS.get(fabric);
+  if (!ends) {
+    const access = fabric.hosts.flatMap(
+      (host) =>
+        (host.link && host.place ? [[host.link, [hostName(host), host.place.switch]]] : []) as Named[],
+    );
+    const between = fabric.links.map((link): Named => [link.name, [link.a.switch, link.b.switch]]);
+    KNOWN_ENDS.set(fabric, (ends = new Map([...access, ...between])));
+  }
+  return ends;
+}
+type Named = [name: string, ends: readonly [string, string]];
 
 const ROW_NAMES: Readonly<Record<string, string>> = {
   leaf: "Leaves",

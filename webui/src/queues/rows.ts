@@ -4,7 +4,7 @@ import type { FabricView, QueuesView } from "../api/schema";
 import type { LinksSample } from "../api/types";
 import type { Series } from "../charts/TimeChart";
 import { linkEnds } from "../fabric/layout";
-import type { LinkHistory } from "../live/linkHistory";
+import type { LinkHistory, LinkPoint } from "../live/linkHistory";
 
 export interface PortQueues {
   /** null where only the port is known. */
@@ -53,12 +53,16 @@ export function portQueues(sample: LinksSample, fabric: FabricView | undefined):
 }
 
 function inOrder(rows: PortQueues[]): PortQueues[] {
-  return rows.sort(
-    (left, right) =>
-      waiting(right) - waiting(left) ||
-      left.direction.localeCompare(right.direction, "en", { numeric: true }),
-  );
+  return rows
+    .map((row) => ({ row, waits: waiting(row) }))
+    .sort(
+      (left, right) => right.waits - left.waits || COLLATOR.compare(left.row.direction, right.row.direction),
+    )
+    .map(({ row }) => row);
 }
+
+/** Made once: to compare by `localeCompare` takes ten times as long. */
+const COLLATOR = new Intl.Collator("en", { numeric: true });
 
 export const waiting = (port: PortQueues): number =>
   port.queues.reduce((sum, queue) => sum + queue.waiting_packets, 0);
@@ -79,27 +83,35 @@ export function fullest(
     ends: linkEnds(link.name, fabric),
     points: history.of(link.name),
   }));
-  const times = known.reduce<readonly number[]>(
-    (longest, { points }) => (points.length > longest.length ? points.map(({ at }) => at) : longest),
+  const longest = known.reduce<readonly LinkPoint[]>(
+    (longest, { points }) => (points.length > longest.length ? points : longest),
     [],
   );
+  const times = longest.map(({ at }) => at);
   const ports = known.flatMap(({ ends: [a, b], points }) =>
-    (["ab", "ba"] as const).map((side) => {
-      const waited = new Map(points.map((point) => [point.at, point[side]?.queued_packets ?? null]));
-      return {
-        name: side === "ab" ? `${a} → ${b}` : `${b} → ${a}`,
-        peak: Math.max(0, ...[...waited.values()].map((packets) => packets ?? 0)),
-        points: times.map((time) => [time, waited.get(time) ?? null] as const),
-      };
-    }),
+    (["ab", "ba"] as const).map((side) => ({
+      name: side === "ab" ? `${a} → ${b}` : `${b} → ${a}`,
+      peak: peakOf(points, side),
+      points,
+      side,
+    })),
   );
   return ports
     .filter(({ peak }) => peak > 0)
     .sort((left, right) => right.peak - left.peak || byName(left, right))
     .slice(0, most)
     .sort(byName)
-    .map(({ name, points }) => ({ name, points }));
+    .map(({ name, points, side }) => {
+      const waited = new Map(points.map((point) => [point.at, point[side]?.queued_packets ?? null]));
+      return { name, points: times.map((time) => [time, waited.get(time) ?? null] as const) };
+    });
+}
+
+function peakOf(points: readonly LinkPoint[], side: "ab" | "ba"): number {
+  let peak = 0;
+  for (const point of points) peak = Math.max(peak, point[side]?.queued_packets ?? 0);
+  return peak;
 }
 
 const byName = (left: { name: string }, right: { name: string }): number =>
-  left.name.localeCompare(right.name, "en", { numeric: true });
+  COLLATOR.compare(left.name, right.name);

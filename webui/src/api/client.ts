@@ -88,7 +88,11 @@ export async function openSession(token?: string): Promise<Session> {
   return (await response.json()) as Session;
 }
 
-/** End this browser's session. */
+/** End this browser's session, if it has not ended yet. */
 export async function endSession(): Promise<void> {
-  await change("DELETE", "/session");
+  try {
+    await change("DELETE", "/session");
+  } catch (error) {
+    if (!(error instanceof RefusedError) || error.status !== 401) throw error;
+  }
 }

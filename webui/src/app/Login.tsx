@@ -6,6 +6,9 @@ import { connect } from "../live/connection";
 import { useStore } from "../live/useLive";
 import { App } from "./App";
 import { LogOutContext, RoleContext } from "./role";
+import { onSessionOver } from "./session";
+
+const mayAnswerSoon = ({ status }: RefusedError): boolean => status === 0 || status >= 500;
 
 /** A session lasts 12 hours, and this much longer each time. */
 const RENEW_MS = 3_600_000;
@@ -37,7 +40,7 @@ export function Login() {
     void enter();
   }, []);
   useEffect(() => {
-    if (refused?.status !== 0) return;
+    if (!refused || !mayAnswerSoon(refused)) return;
     const timer = setTimeout(() => void enter(), 2000);
     return () => clearTimeout(timer);
   }, [refused]);
@@ -49,6 +52,10 @@ export function Login() {
     const timer = setInterval(() => void enter(), RENEW_MS);
     return () => clearInterval(timer);
   }, [ends]);
+  useEffect(
+    () => (role === undefined ? undefined : onSessionOver(queries, () => void enter())),
+    [role, queries],
+  );
 
   if (session !== null) {
     return (
@@ -69,7 +76,7 @@ export function Login() {
       ) : (
         <Text role="alert" my="sm">
           {refused.message}
-          {refused.status === 0 && " This page tries again every two seconds."}
+          {mayAnswerSoon(refused) && " This page tries again every two seconds."}
         </Text>
       )}
     </Container>

@@ -1,0 +1,49 @@
+import { QueryClient } from "@tanstack/react-query";
+import { afterEach, expect, test, vi } from "vitest";
+import { endSession, get, RefusedError } from "../src/api/client";
+import { onSessionOver } from "../src/app/session";
+
+/** Answer every request with *status*; 0: the controller does not answer. */
+function answering(status: number): void {
+  vi.stubGlobal("fetch", () =>
+    status === 0
+      ? Promise.reject(new TypeError("Failed to fetch"))
+      : Promise.resolve(Response.json({ title: "", status, detail: "" }, { status })),
+  );
+}
+
+const ask = (queries: QueryClient): Promise<void> =>
+  queries.prefetchQuery({ queryKey: ["health"], queryFn: () => get("/health"), retry: false });
+const send = async (queries: QueryClient): Promise<void> => {
+  const mutation = queries.getMutationCache().build(queries, { mutationFn: () => get("/experiments") });
+  await mutation.execute(undefined).catch(() => undefined);
+};
+
+afterEach(() => vi.unstubAllGlobals());
+
+test.each([
+  ["a question", ask],
+  ["a change", send],
+])("%s that is refused for its session asks for a token, until the page is left", async (_, request) => {
+  const queries = new QueryClient();
+  const over = vi.fn();
+  const end = onSessionOver(queries, over);
+  for (const status of [403, 500, 0, 200]) {
+    answering(status);
+    await request(queries);
+  }
+  expect(over).not.toHaveBeenCalled();
+  answering(401);
+  await request(queries);
+  expect(over).toHaveBeenCalledOnce();
+  end();
+  await request(queries);
+  expect(over).toHaveBeenCalledOnce();
+});
+
+test("a session that is over already can be ended, and what goes wrong else is said", async () => {
+  answering(401);
+  await expect(endSession()).resolves.toBeUndefined();
+  answering(0);
+  await expect(endSession()).rejects.toThrow(RefusedError);
+});

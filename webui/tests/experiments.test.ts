@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { measures } from "../src/experiments/bars";
-import { about, fieldOf, lineOf } from "../src/experiments/problems";
+import { RefusedError } from "../src/api/client";
+import { about, fieldOf, lineOf, verdictOf } from "../src/experiments/problems";
 import { roughly } from "../src/experiments/roughly";
 import { schemaFields } from "../src/experiments/schemaFields";
 import { type Draft, type Kind, kindsOf, submission, typed, untouched } from "../src/experiments/submission";
@@ -98,6 +99,23 @@ test("a problem is told at its field and at its line", () => {
   const text = "name: x\nfoo: 3\n";
   expect(text.slice(...lineOf(text, 2))).toBe("foo: 3");
   expect(text.slice(...lineOf(text, 99))).toBe("");
+});
+
+test("what the check finds needs a change before it is sent; what came of sending it may be over by then", () => {
+  const wrong = { field: "body.seed", message: "too small", line: null, column: null };
+  const refused = (status: number, detail: string) => new RefusedError({ title: "", status, detail });
+  expect(verdictOf(null, { problems: [wrong] }, null)).toEqual({ problems: [wrong], mayBegin: false });
+  const [full, silent] = [refused(409, "10 000 wait"), refused(0, "no answer")];
+  for (const error of [full, silent]) {
+    const { problems, mayBegin } = verdictOf(error, { problems: [] }, null);
+    expect(problems.map(({ message }) => message)).toEqual([error.message]);
+    expect(mayBegin).toBe(true);
+  }
+  expect(verdictOf(null, undefined, silent)).toMatchObject({
+    problems: [{ message: "no answer" }],
+    mayBegin: true,
+  });
+  expect(verdictOf(null, undefined, null)).toEqual({ problems: [], mayBegin: true });
 });
 
 test.each([

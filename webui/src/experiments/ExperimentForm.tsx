@@ -2,11 +2,12 @@ import { Button, Checkbox, Code, Group, List, NativeSelect, Stack, Text, TextInp
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useDeferredValue, useMemo, useState } from "react";
 import { change, get } from "../api/client";
+import { worthRetrying } from "../api/queries";
 import { navigate, useSearch } from "../app/location";
 import styles from "./experiments.module.css";
 import { FieldChanges } from "./FieldChanges";
 import { Quiet } from "../parts/Quiet";
-import { about, fieldOf, problemsOf } from "./problems";
+import { about, fieldOf, verdictOf } from "./problems";
 import { RecordPackets } from "./RecordPackets";
 import { SchemeChoice } from "./SchemeChoice";
 import { schemaFields } from "./schemaFields";
@@ -14,7 +15,7 @@ import { SpecText } from "./SpecText";
 import { useEngine } from "./queries";
 import { kindOf, kindsOf, submission, untouched, type Draft, type Kind } from "./submission";
 import { SweepAxes } from "./SweepAxes";
-import type { CheckView, PresetView, WrongView } from "../api/schema";
+import type { CheckView, PresetView } from "../api/schema";
 import type { Experiment } from "./types";
 import { Verdict } from "./Verdict";
 
@@ -22,6 +23,9 @@ const KINDS: Record<Kind, string> = {
   lab: "on switches, in a lab",
   simulation: "in simulation, packet by packet",
 };
+
+/** A check without an answer is asked for again so much later. */
+const UNANSWERED_MS = 3_000;
 
 /** Edit a preset, changed as wanted, or a spec of the user's own; the controller checks it at every change. */
 export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) {
@@ -31,13 +35,18 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
   const [draft, setDraft] = useState<Draft>(untouched(first?.name ?? ""));
   const queries = useQueryClient();
   const preset = presets.find((candidate) => candidate.name === draft.preset);
-  const edit = (more: Partial<Draft>): void => setDraft({ ...draft, ...more });
+  const put = (changed: Draft): void => {
+    begin.reset();
+    setDraft(changed);
+  };
+  const edit = (more: Partial<Draft>): void => put({ ...draft, ...more });
   const kinds = kindsOf(useEngine().data);
   const checked = useDeferredValue(draft);
   const check = useQuery({
     queryKey: ["check", checked, kinds],
     queryFn: () => change<CheckView>("POST", "/experiments/check", submission(checked, kinds)),
     retry: false,
+    refetchInterval: ({ state }) => (state.error && worthRetrying(0, state.error) ? UNANSWERED_MS : false),
     placeholderData: (before) => before,
   });
   const begin = useMutation({
@@ -54,8 +63,7 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
     retry: false,
   });
   const fields = useMemo(() => (schema.data ? schemaFields(schema.data) : []), [schema.data]);
-  const problems: readonly WrongView[] =
-    problemsOf(begin.error) ?? check.data?.problems ?? problemsOf(check.error) ?? [];
+  const { problems, mayBegin } = verdictOf(begin.error, check.data, check.error);
   const number = (key: "repeats" | "seed" | "load", words: string, limits: object) => {
     const wrong = about(problems, key === "load" ? "workload.flows.arrivals.load" : key).length > 0;
     return (
@@ -79,12 +87,11 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
         event.preventDefault();
         begin.mutate();
       }}
-      onChange={() => begin.reset()}
     >
       <NativeSelect
         label="Preset"
         value={draft.preset}
-        onChange={(event) => setDraft({ ...untouched(event.target.value), kind: draft.kind })}
+        onChange={(event) => put({ ...untouched(event.target.value), kind: draft.kind })}
         data={presets.map(({ name, title }) => ({ value: name, label: `${name}: ${title}` }))}
       />
       {preset && <Text c="dimmed">{preset.description}</Text>}
@@ -156,7 +163,7 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
         )}
       </div>
       <Group>
-        <Button variant="filled" type="submit" disabled={begin.isPending || problems.length > 0}>
+        <Button variant="filled" type="submit" disabled={begin.isPending || !mayBegin}>
           {begin.isPending ? "Submitting …" : "Begin"}
         </Button>
       </Group>

@@ -1,5 +1,7 @@
+import { createElement } from "react";
+import { renderToStaticMarkup } from "react-dom/server";
 import { afterEach, expect, test, vi } from "vitest";
-import { navigate, partsOf } from "../src/app/location";
+import { navigate, navigateFrom, partsOf, useSearch } from "../src/app/location";
 import { whenAtRest } from "../src/replay/address";
 
 afterEach(() => {
@@ -40,4 +42,26 @@ test("a slider that is dragged for five seconds changes the address once, to whe
 test("an address with a percent sign of its own is read as it stands", () => {
   expect(partsOf("/understand/caps%20one")).toEqual(["understand", "caps one"]);
   expect(partsOf("/understand/50%")).toEqual(["understand", "50%"]);
+});
+
+test("a late answer changes neither the view nor its address once the reader has left", () => {
+  const location = { pathname: "/tour", search: "?step=2" };
+  const went: string[] = [];
+  const go = (_: unknown, __: string, to: string): void => void went.push(to);
+  vi.stubGlobal("window", { location, history: { pushState: go, replaceState: go }, dispatchEvent: vi.fn() });
+  let watch = (): void => undefined;
+  renderToStaticMarkup(
+    createElement(() => {
+      const [, change] = useSearch();
+      watch = () => change({ live: "7" });
+      return null;
+    }),
+  );
+  watch();
+  navigateFrom("/tour", "/compare/7");
+  expect(went.splice(0)).toEqual(["/tour?step=2&live=7", "/compare/7"]);
+  Object.assign(location, { pathname: "/watch", search: "" });
+  watch();
+  navigateFrom("/tour", "/compare/7");
+  expect(went).toEqual([]);
 });

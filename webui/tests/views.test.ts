@@ -9,8 +9,8 @@ const SOURCES = import.meta.glob<string>("../src/**/*.{ts,tsx}", {
   import: "default",
   eager: true,
 });
-/** `href="/watch"`, `` href={`/compare/${id}`} ``, `` navigate(`/compare/${id}`) ``: addresses that components write. */
-const WRITTEN = /(?:href=\{?|navigate\()["`](\/(?!api\/)[^"`]*)["`]/g;
+/** `href="/watch"`, `` href={`/compare/${id}`} ``, `` navigate(`/compare/${id}`) ``, `` navigateFrom("/tour", `/compare/${id}`) ``: addresses that components write. */
+const WRITTEN = /(?:href=\{?|navigate\(|navigateFrom\("[^"]*", )["`](\/(?!api\/)[^"`]*)["`]/g;
 
 function writtenAddresses(): string[] {
   const texts = Object.values(SOURCES).flatMap((source) => [...source.matchAll(WRITTEN)]);

@@ -60,12 +60,21 @@ export function withChanges(search: string, changes: Record<string, string | nul
   return text && `?${text}`;
 }
 
-/** Return the search part of the address, and a function that changes it in place. */
+/** Go to *to* unless the reader has left the view at *from* meanwhile: answers may be late. */
+export function navigateFrom(from: string, to: string): void {
+  if (pathNow().replace(/\/$/, "") === from) navigate(to);
+}
+
+/** Return the search part of the address, and a function that changes it in place while the view is open. */
 export function useSearch(): [URLSearchParams, (changes: Record<string, string | null>) => void] {
   const search = useSyncExternalStore(subscribe, searchNow, searchNow);
+  const path = useSyncExternalStore(subscribe, pathNow, pathNow);
   const parameters = useMemo(() => new URLSearchParams(search), [search]);
-  const change = useCallback((changes: Record<string, string | null>) => {
-    navigate(window.location.pathname + withChanges(window.location.search, changes), true);
-  }, []);
+  const change = useCallback(
+    (changes: Record<string, string | null>) => {
+      if (pathNow() === path) navigate(path + withChanges(searchNow(), changes), true);
+    },
+    [path],
+  );
   return [parameters, change];
 }

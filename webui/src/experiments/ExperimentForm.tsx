@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useDeferredValue, useMemo, useState } from "react";
 import { change, get } from "../api/client";
 import { worthRetrying } from "../api/queries";
-import { navigate, useSearch } from "../app/location";
+import { navigateFrom, useSearch } from "../app/location";
 import styles from "./experiments.module.css";
 import { FieldChanges } from "./FieldChanges";
 import { Quiet } from "../parts/Quiet";
@@ -53,7 +53,7 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
     mutationFn: () => change<Experiment>("POST", "/experiments", submission(draft, kinds)),
     onSuccess: (made) => {
       void queries.invalidateQueries({ queryKey: ["experiments"] });
-      navigate(`/compare/${made.id}`);
+      navigateFrom("/compare", `/compare/${made.id}`);
     },
   });
   const schema = useQuery({

@@ -2,7 +2,7 @@ import { Button, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { change } from "../api/client";
 import { useHas } from "../api/queries";
-import { navigate } from "../app/location";
+import { navigateFrom } from "../app/location";
 import { useRole } from "../app/role";
 import type { Experiment } from "../experiments/types";
 import { useEngine } from "../experiments/queries";
@@ -24,7 +24,7 @@ export function RunLive({ scheme, watch }: { scheme: SchemeName; watch: (experim
     onSuccess: (made) => {
       void queries.invalidateQueries({ queryKey: ["experiments"] });
       if (kind === "lab") watch(made.id);
-      else navigate(`/compare/${made.id}`);
+      else navigateFrom("/tour", `/compare/${made.id}`);
     },
   });
   if (!queue || role !== "operate") return null;

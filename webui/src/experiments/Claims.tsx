@@ -11,8 +11,8 @@ const SIGNS: Readonly<Record<ClaimVerdict["verdict"], string>> = {
   "no figure": "– no figure here",
 };
 
-/** Show what papers claim beside what was measured. */
-export function Claims({ claims }: { claims: readonly Claim[] }) {
+/** Show what papers claim beside what was measured. *points*: those of a sweep in words, of each of which a claim may be. */
+export function Claims({ claims, points = [] }: { claims: readonly Claim[]; points?: readonly string[] }) {
   if (claims.length === 0) return null;
   return (
     <Panel title="What the papers claim">
@@ -24,7 +24,12 @@ export function Claims({ claims }: { claims: readonly Claim[] }) {
               {[claim.source, claim.figure].filter(Boolean).join(", ")}
             </Text>
             {asList(claim.ours).map((finding, point) => (
-              <Verdict key={point} finding={finding} alone={claim.compare?.against === ""} />
+              <Verdict
+                key={point}
+                finding={finding}
+                alone={claim.compare?.against === ""}
+                at={Array.isArray(claim.ours) ? points[point] : undefined}
+              />
             ))}
           </List.Item>
         ))}
@@ -33,14 +38,24 @@ export function Claims({ claims }: { claims: readonly Claim[] }) {
   );
 }
 
-/** Show whether a claim was confirmed, with the ratio that decides it; of a scheme *alone*: its share. */
-export function Verdict({ finding, alone = false }: { finding: ClaimVerdict; alone?: boolean }) {
+/** Show whether a claim was confirmed, with the ratio that decides it; of a scheme *alone*: its share. *at*: where. */
+export function Verdict({
+  finding,
+  alone = false,
+  at,
+}: {
+  finding: ClaimVerdict;
+  alone?: boolean;
+  at?: string | undefined;
+}) {
+  const unit = alone ? " %" : "";
   return (
     <Text>
+      {at && `${at}: `}
       <strong>{SIGNS[finding.verdict]}</strong>
-      {finding.ratio !== null &&
-        ` ${alone ? "share" : "ratio"} ${finding.ratio.toFixed(2)}${alone ? " %" : ""}`}
-      {finding.interval && ` (95 %: ${finding.interval.map((bound) => bound.toFixed(2)).join(" to ")})`}
+      {finding.ratio !== null && ` ${alone ? "share" : "ratio"} ${finding.ratio.toFixed(2)}${unit}`}
+      {finding.interval &&
+        ` (95 %: ${finding.interval.map((bound) => bound.toFixed(2) + unit).join(" to ")})`}
       {finding.why && `; ${finding.why}`}
     </Text>
   );

@@ -13,11 +13,12 @@ import { Claims } from "./Claims";
 import { Downloads } from "./Downloads";
 import { useFlowRecords } from "./queries";
 import { shortFlowTimes } from "./times";
-import { type Experiment, OVER, type ResultDocument } from "./types";
+import { type Experiment, OVER, type ResultDocument, type SweepDocument } from "./types";
 
 /** Show the results of an experiment: bars with intervals, distributions, claims, and files to download. */
 export function Results({ experiment }: { experiment: Experiment }) {
   const document = (experiment.summary ?? {}) as ResultDocument;
+  const { points } = (experiment.summary ?? {}) as SweepDocument;
   const records = useFlowRecords(experiment.id, experiment.runs?.length ?? 0);
   const times = useMemo(() => shortFlowTimes(experiment, records.data ?? []), [experiment, records.data]);
   const limited = document.cpu_limited === true;
@@ -54,7 +55,7 @@ export function Results({ experiment }: { experiment: Experiment }) {
           <SchemeTable document={document} />
         </Panel>
       )}
-      <Claims claims={document.claims ?? []} />
+      <Claims claims={document.claims ?? []} points={points?.map(({ words = "" }) => words) ?? []} />
       <Downloads experiment={experiment} />
     </>
   );

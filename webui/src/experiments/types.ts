@@ -62,7 +62,11 @@ export interface ResultDocument {
 export interface SweepDocument {
   cpu_limited?: boolean;
   sweep?: { label: string; unit: string }[];
-  points?: (ResultDocument & { experiment: number; at?: (string | number | boolean | null)[] })[];
+  points?: (ResultDocument & {
+    experiment: number;
+    at?: (string | number | boolean | null)[];
+    words?: string;
+  })[];
   claims?: Claim[];
 }
 

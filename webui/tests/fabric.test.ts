@@ -142,13 +142,15 @@ describe("a link under the pointer", () => {
   });
 });
 
+const WIRE = { kind: "fabric" as const, up: true, speed_kbps: 1000, rate_kbps: 1000 };
+
 test("lines end at the layout's own places, so that a sample draws only those that changed", () => {
   const fabric = leafSpine(2, 1, 1);
   const linked: FabricView = {
     ...fabric,
     links: [
-      { name: "l1-s1", a: { switch: "l1", port: 1 }, b: { switch: "s1", port: 1 }, up: true },
-      { name: "l1-s9", a: { switch: "l1", port: 2 }, b: { switch: "s9", port: 1 }, up: true },
+      { ...WIRE, name: "l1-s1", a: { switch: "l1", port: 1 }, b: { switch: "s1", port: 1 } },
+      { ...WIRE, name: "l1-s9", a: { switch: "l1", port: 2 }, b: { switch: "s9", port: 1 } },
     ],
     hosts: fabric.hosts.map((host) => ({ ...host, link: host.name === "h1" ? "h1-l1" : null })),
   };
@@ -167,7 +169,7 @@ test("the ends of a thousand links are found without going through all links for
   let reads = 0;
   const links = Array.from({ length: 1000 }, (_, index) => {
     const [a, b] = [`l${index}`, "s-1"];
-    return { name: `${a}-${b}`, a: { switch: a, port: 1 }, b: { switch: b, port: index }, up: true };
+    return { ...WIRE, name: `${a}-${b}`, a: { switch: a, port: 1 }, b: { switch: b, port: index } };
   });
   const counted = new Proxy(links, {
     get: (all, place, self) => {

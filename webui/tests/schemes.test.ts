@@ -1,7 +1,12 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import type { FlowRecord } from "../src/api/schema";
+import { measures } from "../src/experiments/bars";
+import { sweepParts } from "../src/experiments/sweep";
+import { shortFlowTimes } from "../src/experiments/times";
+import type { Experiment, SchemeResult } from "../src/experiments/types";
 import { MARKER_PATHS } from "../src/parts/marker";
-import { crc32, SCHEMES, schemeStyle } from "../src/parts/schemes";
+import { crc32, ownStyles, SCHEMES, schemeStyle } from "../src/parts/schemes";
 
 const figures = readFileSync(new URL("../../figures/style.py", import.meta.url), "utf8");
 
@@ -25,4 +30,64 @@ test("so do schemes that are not ours: zlib's CRC-32 chooses", () => {
 
 test("every marker has a shape", () => {
   for (const { marker } of Object.values(SCHEMES)) expect(MARKER_PATHS[marker]).toMatch(/^M/);
+});
+
+const RULES = {
+  "rps-timer": { scheme: "rps-inorder" },
+  "rps-paths": { scheme: "rps-inorder" },
+  "rps-paths-for-all": { scheme: "rps-inorder" },
+  "caps-timer": { scheme: "caps" },
+  "caps-long-timer": { scheme: "caps" },
+  "caps-paths": { scheme: "caps" },
+  htpc: { scheme: "htpc" },
+  "htpc-paths": { scheme: "htpc" },
+};
+
+test("settings of one scheme look different, and the first of them as the scheme does", () => {
+  const own = ownStyles(RULES);
+  expect(["rps-timer", "caps-timer", "htpc"].filter((label) => own.has(label))).toEqual([]);
+  const shown = Object.entries(RULES).map(([label, { scheme }]) => own.get(label) ?? schemeStyle(scheme));
+  expect(new Set(shown.map(({ colour }) => colour)).size).toBe(8);
+});
+
+test("however many settings a scheme has, none looks like another", () => {
+  const many = Object.fromEntries(
+    Array.from({ length: 40 }, (_, index) => [`k=${index}`, { scheme: "caps" }]),
+  );
+  const shown = [schemeStyle("caps"), ...ownStyles(many).values()];
+  expect(new Set(shown.map(({ colour, marker }) => colour + marker)).size).toBe(40);
+});
+
+test("a sweep's chart, its bars and its curves agree on what a label looks like", () => {
+  const result = (scheme: string): SchemeResult => ({
+    scheme,
+    short: {
+      n: 40,
+      failed: 0,
+      afct_ms: 50,
+      afct_ci_ms: null,
+      p50_ms: 1,
+      p99_ms: 9,
+      p99_ci_ms: null,
+      p99_shown: false,
+    },
+    retransmissions: 0,
+    recovered_packets: 0,
+    overhead: 0,
+    cpu_limited: false,
+    baseline: false,
+  });
+  const schemes = { "hold-1t": result("caps"), "hold-2t": result("caps") };
+  const style = ownStyles(schemes).get("hold-2t");
+  expect(style).toBeDefined();
+  const [part] = sweepParts({
+    sweep: [{ label: "T", unit: "" }],
+    points: [{ experiment: 1, at: [1], schemes }],
+  });
+  expect(part?.charts[0]?.lines.map((line) => line.style)).toEqual([undefined, style]);
+  expect(measures({ schemes })[0]?.bars.map((bar) => bar.style)).toEqual([undefined, style]);
+  const runs = ["hold-1t", "hold-2t"].map((label, id) => ({ id, label }));
+  const records = [0, 1].map((run_id) => ({ run_id, traffic_class: "short", fct_s: 1 }) as FlowRecord);
+  const curves = shortFlowTimes({ runs, summary: { schemes } } as unknown as Experiment, records);
+  expect(curves.map((curve) => curve.style)).toEqual([undefined, style]);
 });

@@ -16,7 +16,7 @@ export function BarChart({ measure }: { measure: Measure }) {
       const { bars, format } = measure;
       const highest = Math.max(...bars.map((bar) => Math.max(bar.value, bar.interval?.[1] ?? 0)));
       const label = (bar: Bar): string => (bar.cpuLimited ? `${bar.label} *` : bar.label);
-      const colour = (bar: Bar): string => schemeStyle(bar.scheme).colour;
+      const colour = (bar: Bar): string => (bar.style ?? schemeStyle(bar.scheme)).colour;
       const measured = bars.filter((bar) => bar.interval !== null);
       return {
         height: (bars.length * ROW + 10) * scale,

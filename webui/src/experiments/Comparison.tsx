@@ -12,7 +12,7 @@ import { Quiet } from "../parts/Quiet";
 import { SchemeMark } from "../parts/SchemeMark";
 import { digits } from "../parts/units";
 import { BarChart } from "./BarChart";
-import { comparedBars, labelIn } from "./comparing";
+import { comparedBars, labelIn, stylesIn } from "./comparing";
 import { useExperiment, useFlowRecords } from "./queries";
 import { shortFlowTimes } from "./times";
 import type { Experiment, ResultDocument } from "./types";
@@ -56,6 +56,7 @@ export function Comparison({ a, b }: { a: Experiment; b: number }) {
 
 function Both({ a, b, schemes }: { a: Experiment; b: Experiment; schemes: readonly ComparedScheme[] }) {
   const measures = useMemo(() => comparedBars(schemes, [side(a), side(b)]), [schemes, a, b]);
+  const styleOf = useMemo(() => stylesIn(side(a)), [a]);
   const limited = schemes.some((scheme) => scheme.cpu_limited.some(Boolean));
   return (
     <>
@@ -83,7 +84,7 @@ function Both({ a, b, schemes }: { a: Experiment; b: Experiment; schemes: readon
             key: `${scheme.label} ${measure.name}`,
             cells: [
               <>
-                <SchemeMark name={scheme.label} />
+                <SchemeMark name={scheme.label} style={styleOf(scheme.label)} />
                 {scheme.cpu_limited.some(Boolean) ? " *" : ""}
               </>,
               `${measure.title}, ${measure.unit}`,
@@ -120,7 +121,13 @@ function BothDistributions({
     const curvesOf = (experiment: Experiment, records: typeof ofA.data, dashed: boolean) =>
       shortFlowTimes(experiment, records ?? [])
         .filter(({ label }) => both.has(label))
-        .map((curve) => ({ ...curve, label: labelIn(curve.label, experiment.id), dashed }));
+        .map((curve) => ({
+          ...curve,
+          label: labelIn(curve.label, experiment.id),
+          style: styleOf(curve.label),
+          dashed,
+        }));
+    const styleOf = stylesIn(side(a));
     return [...curvesOf(a, ofA.data, false), ...curvesOf(b, ofB.data, true)];
   }, [a, b, schemes, ofA.data, ofB.data]);
   if (curves.length === 0) return null;

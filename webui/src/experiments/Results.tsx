@@ -5,6 +5,7 @@ import { DataTable } from "../parts/DataTable";
 import { Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
+import { ownStyles, schemeStyle } from "../parts/schemes";
 import { Quiet } from "../parts/Quiet";
 import { count, digits, percent } from "../parts/units";
 import { BarChart } from "./BarChart";
@@ -62,6 +63,7 @@ export function Results({ experiment }: { experiment: Experiment }) {
 }
 
 function SchemeTable({ document }: { document: ResultDocument }) {
+  const own = ownStyles(document.schemes ?? {});
   return (
     <DataTable
       label="Table of the schemes"
@@ -80,7 +82,7 @@ function SchemeTable({ document }: { document: ResultDocument }) {
         key: label,
         cells: [
           <>
-            <SchemeMark name={label} />
+            <SchemeMark name={label} style={own.get(label) ?? schemeStyle(scheme.scheme)} />
             {scheme.cpu_limited ? " *" : ""}
           </>,
           scheme.short?.n ?? "–",

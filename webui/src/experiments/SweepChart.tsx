@@ -4,7 +4,7 @@ import { PlotFigure } from "../charts/PlotFigure";
 import { fitting, short } from "../charts/ticks";
 import styles from "../charts/charts.module.css";
 import { markerPath } from "../parts/marker";
-import { schemeStyle } from "../parts/schemes";
+import { schemeStyle, type SchemeStyle } from "../parts/schemes";
 import { barWords } from "./bars";
 import { shown, type SweepChartData, tickWords } from "./sweep";
 
@@ -42,7 +42,7 @@ function plotOptions(chart: SweepChartData, scale: number, width: number): Plot.
   const rows = lines.flatMap((line) =>
     line.points.map(({ tick, bar }) => ({
       label: line.label,
-      scheme: line.scheme,
+      style: line.style ?? schemeStyle(line.scheme),
       x: place(tick),
       value: bar?.value ?? Number.NaN,
       low: bar?.interval?.[0] ?? bar?.value ?? Number.NaN,
@@ -54,7 +54,7 @@ function plotOptions(chart: SweepChartData, scale: number, width: number): Plot.
   const known = rows.filter((row) => !Number.isNaN(row.value));
   const highest = Math.max(...known.map((row) => row.high));
   const marginLeft = (format(highest).length * LETTER + MARGIN) * scale;
-  const colour = (row: (typeof rows)[number]): string => schemeStyle(row.scheme).colour;
+  const colour = (row: (typeof rows)[number]): string => row.style.colour;
   const path = { x: "x", y: "value", z: "label" };
   return {
     height: HEIGHT * scale,
@@ -120,7 +120,7 @@ function fittingTicks(ticks: readonly number[], width: number, letter: number): 
 
 /** Draw schemes' own markers, in place of Plot's symbols. */
 function markers(
-  rows: readonly { scheme: string; limited: boolean }[],
+  rows: readonly { style: SchemeStyle; limited: boolean }[],
   scale: number,
 ): NonNullable<Plot.MarkOptions["render"]> {
   return (index, _, { x, y }, __, context) => {
@@ -128,7 +128,7 @@ function markers(
     for (const number of index) {
       const row = rows[number];
       if (!row) continue;
-      const { colour, marker } = schemeStyle(row.scheme);
+      const { colour, marker } = row.style;
       const shape = context.document.createElementNS("http://www.w3.org/2000/svg", "path");
       shape.setAttribute("d", markerPath(marker));
       shape.setAttribute("transform", `translate(${x?.[number]},${y?.[number]}) scale(${5 * scale})`);

@@ -12,15 +12,15 @@ export function SweepCharts({ parts, limited }: { parts: readonly SweepPart[]; l
   const lines = new Map(
     parts
       .flatMap(({ charts }) => charts.flatMap((chart) => chart.lines))
-      .map((line) => [line.label, line.scheme]),
+      .map((line) => [line.label, line.style ?? schemeStyle(line.scheme)]),
   );
   if (lines.size === 0) return null;
   return (
     <Panel title="Schemes over the sweep">
       <Group gap="md" role="list" aria-label="Lines">
-        {[...lines].map(([label, scheme]) => (
+        {[...lines].map(([label, { marker, colour }]) => (
           <Text key={label} role="listitem" fw={600}>
-            <Marker shape={schemeStyle(scheme).marker} colour={schemeStyle(scheme).colour} /> {label}
+            <Marker shape={marker} colour={colour} /> {label}
           </Text>
         ))}
       </Group>

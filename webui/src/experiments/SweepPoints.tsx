@@ -5,28 +5,32 @@ import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
 import styles from "./experiments.module.css";
 import { StateMark } from "./StateMark";
+import { labelsOf } from "./sweep";
 import type { ChildView } from "../api/schema";
 import type { Experiment, SchemeResult, SweepDocument } from "./types";
 import { Quiet } from "../parts/Quiet";
+import { ownStyles, schemeStyle } from "../parts/schemes";
 import { digits } from "../parts/units";
 
 /** Show the points of a sweep: each its state and, once the sweep has ended, its schemes' figures side by side. */
 export function SweepPoints({ experiment }: { experiment: Experiment }) {
-  const byPoint = new Map(
-    ((experiment.summary ?? {}) as SweepDocument).points?.map((point) => [
-      point.experiment,
-      point.schemes ?? {},
-    ]),
-  );
-  const schemes = [
-    ...new Set([...byPoint.values()].flatMap((schemesOfPoint) => Object.keys(schemesOfPoint))),
-  ];
+  const points = ((experiment.summary ?? {}) as SweepDocument).points ?? [];
+  const byPoint = new Map(points.map((point) => [point.experiment, point.schemes ?? {}]));
+  const labels = labelsOf(points);
+  const own = ownStyles(labels);
+  const schemes = Object.keys(labels);
   return (
     <Panel title="Points of the sweep">
       <DataTable
         label="Table of the points"
         maxHeight={480}
-        head={["point", "state", ...schemes.map((label) => <SchemeMark key={label} name={label} />)]}
+        head={[
+          "point",
+          "state",
+          ...Object.entries(labels).map(([label, { scheme }]) => (
+            <SchemeMark key={label} name={label} style={own.get(label) ?? schemeStyle(scheme)} />
+          )),
+        ]}
         rows={(experiment.children ?? []).map((point) => ({
           key: point.id,
           cells: [

@@ -1,6 +1,7 @@
 /** Two experiments side by side, as bars: each scheme's figure in both. */
 
 import type { ComparedScheme, EstimateView } from "../api/schema";
+import { type Labels, ownStyles, schemeStyle, type SchemeStyle } from "../parts/schemes";
 import { digits } from "../parts/units";
 import type { Bar, Measure } from "./bars";
 
@@ -8,11 +9,17 @@ import type { Bar, Measure } from "./bars";
 export interface Side {
   id: number;
   /** Schemes by label. */
-  schemes: Readonly<Record<string, { scheme: string }>>;
+  schemes: Labels;
 }
 
 /** Return the label of a scheme in an experiment: `caps · 12`. */
 export const labelIn = (label: string, experiment: number): string => `${label} · ${experiment}`;
+
+/** Return the style of each label: in both experiments the same, that of the first. */
+export function stylesIn({ schemes }: Side): (label: string) => SchemeStyle {
+  const own = ownStyles(schemes);
+  return (label) => own.get(label) ?? schemeStyle(schemes[label]?.scheme ?? label);
+}
 
 /** Measures that are drawn of an experiment alone, too; others are in the table. */
 const DRAWN: ReadonlySet<string> = new Set(["short.afct_ms", "short.p99_ms", "long.goodput_mbps"]);
@@ -20,6 +27,7 @@ const DRAWN: ReadonlySet<string> = new Set(["short.afct_ms", "short.p99_ms", "lo
 /** Return what is drawn, with two bars a scheme: one of each experiment. */
 export function comparedBars(schemes: readonly ComparedScheme[], sides: readonly [Side, Side]): Measure[] {
   const byTitle = new Map<string, Measure>();
+  const styleOf = stylesIn(sides[0]);
   for (const { label, cpu_limited, measures } of schemes) {
     for (const { name, title, unit, better, a, b } of measures) {
       if (!DRAWN.has(name)) continue;
@@ -32,7 +40,7 @@ export function comparedBars(schemes: readonly ComparedScheme[], sides: readonly
       byTitle.set(title, measure);
       measure.bars.push(
         ...[a, b].map((estimate, side) =>
-          bar(estimate, label, sides[side] as Side, cpu_limited[side] === true),
+          bar(estimate, label, sides[side] as Side, cpu_limited[side] === true, styleOf(label)),
         ),
       );
     }
@@ -40,9 +48,16 @@ export function comparedBars(schemes: readonly ComparedScheme[], sides: readonly
   return [...byTitle.values()];
 }
 
-const bar = ({ mean, low, high }: EstimateView, label: string, side: Side, cpuLimited: boolean): Bar => ({
+const bar = (
+  { mean, low, high }: EstimateView,
+  label: string,
+  side: Side,
+  cpuLimited: boolean,
+  style: SchemeStyle,
+): Bar => ({
   label: labelIn(label, side.id),
   scheme: side.schemes[label]?.scheme ?? label,
+  style,
   value: mean,
   interval: low === null || high === null ? null : [low, high],
   cpuLimited,

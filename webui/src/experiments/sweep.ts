@@ -2,7 +2,8 @@
 
 import { group } from "d3-array";
 import { measures, type Bar, type Measure } from "./bars";
-import type { SweepDocument } from "./types";
+import { type Labels, ownStyles, type SchemeStyle } from "../parts/schemes";
+import type { ResultDocument, SweepDocument } from "./types";
 
 export type Tick = string | number | boolean | null;
 
@@ -20,6 +21,7 @@ export interface SweepPoint {
 export interface SweepLine {
   label: string;
   scheme: string;
+  style?: SchemeStyle | undefined;
   points: SweepPoint[];
 }
 
@@ -57,15 +59,21 @@ export function sweepParts({ sweep = [], points = [] }: SweepDocument): SweepPar
   }));
 }
 
+/** Return the labels of all *points*, each with its scheme. */
+export const labelsOf = (points: readonly ResultDocument[]): Labels =>
+  Object.assign({}, ...[...points].reverse().map(({ schemes }) => schemes ?? {})) as Labels;
+
 function charts(axis: Axis, points: NonNullable<SweepDocument["points"]>): SweepChartData[] {
   const ticks = points.map((point) => point.at?.[0] ?? null);
   const measured = points.map(measures);
   const kinds = new Map(measured.flat().map((measure) => [measure.name, measure]));
-  const labels = [...new Set(points.flatMap((point) => Object.keys(point.schemes ?? {})))];
+  const labels = labelsOf(points);
+  const own = ownStyles(labels);
   return [...kinds.values()].map(({ name, less, format }) => {
-    const lines = labels.map((label) => ({
+    const lines = Object.entries(labels).map(([label, { scheme }]) => ({
       label,
-      scheme: points.find((point) => point.schemes?.[label])?.schemes?.[label]?.scheme ?? label,
+      scheme,
+      style: own.get(label),
       points: measured.map((ofPoint, index) => ({
         tick: ticks[index] ?? null,
         bar:

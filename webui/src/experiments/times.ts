@@ -2,6 +2,7 @@
 
 import type { FlowRecord } from "../api/schema";
 import type { SchemeTimes } from "../fct/SchemeDistribution";
+import { ownStyles } from "../parts/schemes";
 import type { Experiment, ResultDocument } from "./types";
 
 /**
@@ -22,8 +23,9 @@ export function shortFlowTimes(experiment: Experiment, records: readonly FlowRec
   const named = schemes
     ? Object.entries(schemes).map(([label, { scheme }]) => ({ label, scheme }))
     : [...known.keys()].sort().map((label) => ({ label, scheme: label }));
+  const own = ownStyles(Object.fromEntries(named.map(({ label, scheme }) => [label, { scheme }])));
   return named.flatMap(({ label, scheme }) => {
     const times = known.get(label)?.sort((left, right) => left - right);
-    return times ? [{ label, scheme, times }] : [];
+    return times ? [{ label, scheme, style: own.get(label), times }] : [];
   });
 }

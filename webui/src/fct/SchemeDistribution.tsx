@@ -1,6 +1,6 @@
 import { useMemo } from "react";
 import { Distribution } from "../charts/Distribution";
-import { schemeStyle } from "../parts/schemes";
+import { schemeStyle, type SchemeStyle } from "../parts/schemes";
 import { duration } from "../parts/units";
 import { distribution } from "./statistics";
 
@@ -8,6 +8,7 @@ import { distribution } from "./statistics";
 export interface SchemeTimes {
   label: string;
   scheme: string;
+  style?: SchemeStyle | undefined;
   times: readonly number[];
   dashed?: boolean;
 }
@@ -16,10 +17,10 @@ export interface SchemeTimes {
 export function SchemeDistribution({ of, height }: { of: readonly SchemeTimes[]; height?: number }) {
   const curves = useMemo(
     () =>
-      of.map(({ label, scheme, times, dashed = false }) => ({
+      of.map(({ label, scheme, style, times, dashed = false }) => ({
         name: label,
         dashed,
-        ...schemeStyle(scheme),
+        ...(style ?? schemeStyle(scheme)),
         points: distribution(times),
       })),
     [of],

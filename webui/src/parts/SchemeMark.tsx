@@ -1,9 +1,9 @@
 import { MARKER_PATHS } from "./marker";
-import { schemeStyle } from "./schemes";
+import { schemeStyle, type SchemeStyle } from "./schemes";
 
-/** Show a scheme's name with its marker, as in all figures. */
-export function SchemeMark({ name }: { name: string }) {
-  const { colour, marker } = schemeStyle(name);
+/** Show a scheme's name, or the label of a result, with its marker, as in all figures; *style*: that of the label. */
+export function SchemeMark({ name, style }: { name: string; style?: SchemeStyle | undefined }) {
+  const { colour, marker } = style ?? schemeStyle(name);
   return (
     <strong data-scheme={name} style={{ whiteSpace: "nowrap" }}>
       <Marker shape={marker} colour={colour} /> {name}

@@ -39,6 +39,11 @@ export const SCHEMES: Readonly<Record<string, SchemeStyle>> = {
 const PALETTE = ["#0072b2", "#d55e00", "#009e73", "#9b59b6", "#000000", "#b87a00", "#17868f", "#d3476c"];
 const MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"];
 
+/** Styles for what has none, or would look like something else: all pairs of a colour and a marker. */
+const SERIES = MARKERS.flatMap((_, turn) =>
+  PALETTE.map((colour, index) => of(colour, MARKERS[(index + turn) % MARKERS.length] ?? "o")),
+);
+
 const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let value = byte;
   for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
@@ -60,4 +65,32 @@ export function schemeStyle(name: string): SchemeStyle {
   if (known) return known;
   const number = crc32(name);
   return of(PALETTE[number % 8] ?? "#000000", MARKERS[Math.floor(number / 8) % 8] ?? "o");
+}
+
+/** Labels of a result, each with its scheme. */
+export type Labels = Readonly<Record<string, { scheme: string }>>;
+
+/**
+ * Return the styles of those labels whose scheme's style another label has already: of a scheme with two settings, the
+ * second must not look like the first.
+ */
+export function ownStyles(labels: Labels): ReadonlyMap<string, SchemeStyle> {
+  const taken: SchemeStyle[] = [];
+  const hasColour = ({ colour }: SchemeStyle): boolean => taken.some((other) => other.colour === colour);
+  const isTaken = ({ colour, marker }: SchemeStyle): boolean =>
+    taken.some((other) => other.colour === colour && other.marker === marker);
+  const alike = Object.entries(labels).filter(([, { scheme }]) => {
+    const style = schemeStyle(scheme);
+    if (isTaken(style)) return true;
+    taken.push(style);
+    return false;
+  });
+  return new Map(
+    alike.map(([label, { scheme }]) => {
+      const free = SERIES.find((style) => !hasColour(style)) ?? SERIES.find((style) => !isTaken(style));
+      const style = free ?? schemeStyle(scheme);
+      taken.push(style);
+      return [label, style];
+    }),
+  );
 }

@@ -1,6 +1,7 @@
 import { QueryClient } from "@tanstack/react-query";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { EventHead } from "../src/api/types";
+import { continued } from "../src/api/known";
 import { connect } from "../src/live/connection";
 import { LiveStore } from "../src/live/store";
 import { flow } from "./flow";
@@ -48,6 +49,7 @@ function logOf(log: EventHead[]): string[] {
 }
 
 let store: LiveStore;
+let queries: QueryClient;
 let end: () => void;
 const cursors = (): number[] => store.log.map((one) => one.cursor);
 const answered = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
@@ -61,7 +63,8 @@ afterEach(() => {
 function watch(log: EventHead[]): string[] {
   const asked = logOf(log);
   store = new LiveStore();
-  end = connect(store, new QueryClient());
+  queries = new QueryClient();
+  end = connect(store, queries);
   return asked;
 }
 
@@ -117,4 +120,17 @@ test("a stream that goes on keeps what is known, and events that it lost are ask
   Stream.newest.send("gap", { lost: 1 });
   await answered();
   expect(cursors()).toEqual([2, 1]);
+});
+
+test("lists of flows are continued while the stream goes on, and asked for anew at another controller", () => {
+  watch([]);
+  Stream.newest.greet("a-1", 1);
+  const key = ["flows", ""];
+  queries.setQueryData(key, [3, 2, 1]);
+  Stream.newest.greet("a-1", 1, true);
+  expect(continued(queries, key)).toEqual([3, 2, 1]);
+  Stream.newest.greet("b-1", 1);
+  expect(continued(queries, key)).toBeUndefined();
+  queries.setQueryData(key, [2, 1]);
+  expect(continued(queries, key)).toEqual([2, 1]);
 });

@@ -1,5 +1,6 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { get } from "../api/client";
+import { continued } from "../api/known";
 import type { EngineView, ExperimentsView, FlowRecord, ProgressView, SpecsView } from "../api/schema";
 import { type Experiment, OVER } from "./types";
 
@@ -64,7 +65,7 @@ export function useFlowRecords(id: number, runs: number) {
     staleTime: Number.POSITIVE_INFINITY,
     placeholderData: (before, query) => (query?.queryKey[1] === id ? before : undefined),
     queryFn: async ({ signal }) => {
-      let records = queries.getQueryData<FlowRecord[]>(soFar) ?? [];
+      let records = continued<FlowRecord[]>(queries, soFar) ?? [];
       while (records.length < MOST_FLOWS) {
         const page: { flows: FlowRecord[]; next: number | null } = await get(
           `/experiments/${id}/flows?limit=1000&after=${records.at(-1)?.id ?? 0}`,

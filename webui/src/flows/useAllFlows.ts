@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
+import { continued } from "../api/known";
 import type { LiveFlow } from "../api/schema";
 import { useSource } from "../api/source";
 import { useLive, useStore } from "../live/useLive";
@@ -19,7 +20,7 @@ export function useAllFlows() {
   const query = useQuery({
     queryKey,
     queryFn: ({ signal }) =>
-      refreshed(source, queries.getQueryData<Listing>(queryKey), signal, (soFar) =>
+      refreshed(source, continued<Listing>(queries, queryKey), signal, (soFar) =>
         queries.setQueryData(queryKey, soFar),
       ),
     refetchInterval: 15_000,

@@ -1,7 +1,7 @@
 import { QueryClient } from "@tanstack/react-query";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { EventHead } from "../src/api/types";
-import { continued } from "../src/api/known";
+import { continued, follow } from "../src/api/known";
 import { connect } from "../src/live/connection";
 import { LiveStore } from "../src/live/store";
 import { flow } from "./flow";
@@ -133,4 +133,20 @@ test("lists of flows are continued while the stream goes on, and asked for anew 
   expect(continued(queries, key)).toBeUndefined();
   queries.setQueryData(key, [2, 1]);
   expect(continued(queries, key)).toEqual([2, 1]);
+});
+
+test("what was known of a run is forgotten with the next one, and not before", () => {
+  queries = new QueryClient();
+  const [run, own] = [
+    ["scheme", "/runs/current"],
+    ["scheme", ""],
+  ];
+  follow(queries, 5);
+  queries.setQueryData(run!, "caps");
+  queries.setQueryData(own!, "ecmp");
+  follow(queries, 5);
+  expect(queries.getQueryData(run!)).toBe("caps");
+  follow(queries, 6);
+  expect(queries.getQueryData(run!)).toBeUndefined();
+  expect(queries.getQueryData(own!)).toBe("ecmp");
 });

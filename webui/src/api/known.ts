@@ -1,4 +1,7 @@
+/** What of earlier answers still counts. */
+
 import type { QueryClient, QueryKey } from "@tanstack/react-query";
+import { RUN } from "./source";
 
 /**
  * Return the answer under *key* that the next one continues. undefined: there is none, or the stream has begun anew since
@@ -7,4 +10,14 @@ import type { QueryClient, QueryKey } from "@tanstack/react-query";
 export function continued<T>(queries: QueryClient, key: QueryKey): T | undefined {
   const state = queries.getQueryState<T>(key);
   return state?.isInvalidated ? undefined : state?.data;
+}
+
+const FOLLOWED = ["followed"];
+
+/** Forget what was known of another run than that of *experiment*: all runs have the same addresses. */
+export function follow(queries: QueryClient, experiment: number): void {
+  const before = queries.getQueryData<number>(FOLLOWED);
+  if (before === experiment) return;
+  queries.setQueryData(FOLLOWED, experiment);
+  void queries.resetQueries({ predicate: ({ queryKey }) => queryKey.includes(RUN) });
 }

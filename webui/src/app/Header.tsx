@@ -1,5 +1,7 @@
 import { Button, SegmentedControl, Text } from "@mantine/core";
-import { useEffect, useState } from "react";
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useLayoutEffect, useState } from "react";
+import { follow } from "../api/known";
 import { useHas, useHealth, useRun, useScheme } from "../api/queries";
 import { RUN, SourceContext } from "../api/source";
 import { useLive, useStore } from "../live/useLive";
@@ -129,6 +131,8 @@ function FabricState() {
 
 /** Show the experiment whose run is followed, and the scheme in force on its fabric. */
 function RunState({ experiment }: { experiment: number }) {
+  const queries = useQueryClient();
+  useLayoutEffect(() => follow(queries, experiment), [queries, experiment]);
   const scheme = useScheme().data?.scheme;
   return (
     <Text

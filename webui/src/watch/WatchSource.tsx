@@ -1,5 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, useEffect, useMemo } from "react";
+import { type ReactNode, useEffect, useLayoutEffect, useMemo } from "react";
+import { follow } from "../api/known";
 import { useRun } from "../api/queries";
 import { RUN, SourceContext } from "../api/source";
 import { connect } from "../live/connection";
@@ -13,12 +14,17 @@ import { LiveContext } from "../live/useLive";
 export function WatchSource({ children }: { children: ReactNode }) {
   const { experiment, here } = useRun();
   if (here || experiment === null) return children;
-  return <Run key={experiment}>{children}</Run>;
+  return (
+    <Run key={experiment} experiment={experiment}>
+      {children}
+    </Run>
+  );
 }
 
-function Run({ children }: { children: ReactNode }) {
+function Run({ experiment, children }: { experiment: number; children: ReactNode }) {
   const queries = useQueryClient();
   const store = useMemo(() => new LiveStore(), []);
+  useLayoutEffect(() => follow(queries, experiment), [queries, experiment]);
   useEffect(() => connect(store, queries, RUN), [store, queries]);
   return (
     <SourceContext value={RUN}>

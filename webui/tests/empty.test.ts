@@ -1,9 +1,11 @@
 import { createElement } from "react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { FctPage } from "../src/fct/FctPage";
 import { FlowsPage } from "../src/flows/FlowsPage";
 import { PathsPage } from "../src/paths/PathsPage";
 import { Queues } from "../src/queues/QueuesPage";
-import { drawn } from "./drawn";
+import { type Answers, drawn } from "./drawn";
+import { flow } from "./flow";
 
 const refused = new Error("the controller does not answer");
 const NO_QUEUES = "No port reports its queues";
@@ -36,4 +38,23 @@ test("traffic is suggested between hosts that every lab has, to a server that is
   const server = html.indexOf("./capstan exec h3 -- iperf3 -s -D");
   expect(server).toBeGreaterThan(0);
   expect(html.indexOf("./capstan exec h1 -- iperf3 -c h3")).toBeGreaterThan(server);
+});
+
+test("no flow counts for the scheme in force before it is known when that was changed", async () => {
+  const ended = flow(1, { state: "ended", started_at: 10, last_at: 12 });
+  const known: Answers = [
+    [["flows", ""], { flows: [ended], whole: true }],
+    [["scheme", ""], { scheme: { name: "caps" }, base: "caps" }],
+  ];
+  const page = createElement(FctPage);
+  const underCaps = 'data-scheme="caps"';
+  expect(await drawn(page, known)).not.toContain(underCaps);
+  const failed = await drawn(page, [...known, [["events", "", "caps"], refused]]);
+  expect(failed).not.toContain(underCaps);
+  expect(failed).toContain(refused.message);
+  expect(failed).not.toContain("No flow has ended yet");
+  const changed = { events: [{ cursor: 1, at: 11, kind: "scheme-changed", scheme: "caps" }], cursor: 1 };
+  expect(await drawn(page, [...known, [["events", "", "caps"], changed]])).not.toContain(underCaps);
+  const none = { events: [], cursor: 0 };
+  expect(await drawn(page, [...known, [["events", "", "caps"], none]])).toContain(underCaps);
 });

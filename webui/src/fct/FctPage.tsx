@@ -25,27 +25,39 @@ import {
   SIZE_CLASSES,
 } from "./statistics";
 
-/** Return completion times of live flows by scheme and size class, and the goodput of long flows. */
-function useCompletionTimes(): { flowGroups: Group[]; long: { flows: number; bitsPerS: number } } {
+interface Times {
+  flowGroups: Group[];
+  long: { flows: number; bitsPerS: number };
+  /** Why there are no groups yet; "": no flow has ended. */
+  missing: string;
+}
+
+/**
+ * Return completion times of live flows by scheme and size class, and the goodput of long flows. No flow has a scheme
+ * before the controller has said when schemes changed.
+ */
+function useCompletionTimes(): Times {
   const source = useSource();
   const { known, live } = useAllFlows();
   const scheme = useScheme().data?.scheme.name ?? null;
   const events = useQuery({
     queryKey: ["events", source, scheme],
     queryFn: ({ signal }) => get<EventsView>(`${source}/events?topics=scheme&limit=10000`, signal),
+    placeholderData: (before, query) => (query?.queryKey[1] === source ? before : undefined),
   });
   const recent = useDeferredValue(live);
   const calm = useMemo(() => merged(known, recent), [known, recent]);
   const flowGroups = useMemo(
-    () => groups(calm, schemeIntervals(events.data?.events ?? [], scheme)),
+    () => groups(calm, events.data ? schemeIntervals(events.data.events, scheme) : []),
     [calm, events.data, scheme],
   );
-  return { flowGroups, long: longGoodput(calm) };
+  const missing = events.data ? "" : (events.error?.message ?? "Asking when the scheme was changed…");
+  return { flowGroups, long: longGoodput(calm), missing };
 }
 
 /** Show completion times of live traffic, by size class and scheme. */
 export function FctPage() {
-  const { flowGroups, long } = useCompletionTimes();
+  const { flowGroups, long, missing } = useCompletionTimes();
   const height = useHeight(270, 620, 480);
   return (
     <Column>
@@ -56,7 +68,7 @@ export function FctPage() {
           changed are left out. For conclusions run an experiment: the same flows under every scheme.
         </Text>
       </Text>
-      {flowGroups.length === 0 && <None />}
+      {flowGroups.length === 0 && <None why={missing} />}
       <Grid>
         {SIZE_CLASSES.map((sizeClass) => {
           const mine = flowGroups.filter((group) => group.sizeClass === sizeClass);
@@ -69,7 +81,7 @@ export function FctPage() {
 
 /** Show the size class of which most flows have ended: what fits beside the fabric. */
 export function CompletionTimes() {
-  const { flowGroups, long } = useCompletionTimes();
+  const { flowGroups, long, missing } = useCompletionTimes();
   const height = useHeight(150, 320, 780);
   const ended = (name: string): number =>
     flowGroups
@@ -80,7 +92,7 @@ export function CompletionTimes() {
   if (mine.length === 0) {
     return (
       <Panel title="Completion times">
-        <None />
+        <None why={missing} />
       </Panel>
     );
   }
@@ -92,10 +104,11 @@ const goodput = (long: { flows: number; bitsPerS: number }): string =>
     ? "No long flow is on its way."
     : `${count(long.flows, "long flow")} on the way: ${bitRate(long.bitsPerS)} together.`;
 
-function None() {
+function None({ why }: { why: string }) {
   return (
     <Quiet>
-      No flow has ended yet. Completion times show here as flows end: begin an experiment, or send something.
+      {why ||
+        "No flow has ended yet. Completion times show here as flows end: begin an experiment, or send something."}
     </Quiet>
   );
 }

@@ -1,4 +1,4 @@
-import { Button, SegmentedControl, Text } from "@mantine/core";
+import { Button, SegmentedControl, Text, VisuallyHidden } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useLayoutEffect, useState } from "react";
 import { follow } from "../api/known";
@@ -166,13 +166,17 @@ function ConnectionState() {
   }, [connection]);
   const silentS = store.receivedAt === null ? null : (performance.now() - store.receivedAt) / 1000;
   return (
-    <Text
-      span
-      className={connection === "live" ? styles["live"] : styles["stale"]}
-      role="status"
-      data-testid="connection"
-    >
-      {connectionWords(connection, silentS)}
-    </Text>
+    <>
+      <Text
+        span
+        className={connection === "live" ? styles["live"] : styles["stale"]}
+        aria-hidden="true"
+        data-testid="connection"
+      >
+        {connectionWords(connection, silentS)}
+      </Text>
+      {/* Said once a change: the age would be said each second. */}
+      <VisuallyHidden role="status">{connectionWords(connection, null)}</VisuallyHidden>
+    </>
   );
 }

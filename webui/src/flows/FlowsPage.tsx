@@ -1,4 +1,4 @@
-import { Checkbox, Group, NativeSelect, Text, TextInput } from "@mantine/core";
+import { Checkbox, Group, NativeSelect, Text, TextInput, VisuallyHidden } from "@mantine/core";
 import { useCallback, useDeferredValue, useMemo } from "react";
 import { useSearch } from "../app/location";
 import { focusFirst } from "../parts/focus";
@@ -31,6 +31,9 @@ function Flows() {
     () => withUpdates(base, chosenRows(calm, choice), new Set(calm.map((flow) => flow.id)), choice),
     [base, calm, choice],
   );
+  const asked = query.data !== undefined;
+  // Said once a choice: samples change the number twice a second.
+  const found = useMemo(() => (asked ? `${count(base.length, "flow")} found` : ""), [asked, choice]);
   const chosen = Number(search.get("flow")) || null;
   const close = useCallback(() => {
     focusFirst("[role=row][aria-selected=true] button", "[data-testid=flow-frame]", "input[type=search]");
@@ -66,9 +69,10 @@ function Flows() {
           checked={choice.acks}
           onChange={(event) => change({ acks: event.target.checked ? "1" : null })}
         />
-        <Text c="dimmed" role="status" mb={4}>
+        <Text c="dimmed" mb={4}>
           {count(rows.length, "flow")} of {total.toLocaleString("en-US")}
         </Text>
+        <VisuallyHidden role="status">{found}</VisuallyHidden>
       </Group>
       {query.isError && (
         <Notice title="No list of flows" kind="error">

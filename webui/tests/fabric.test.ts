@@ -1,6 +1,11 @@
-import { describe, expect, it, test } from "vitest";
+import { createElement } from "react";
+import { afterEach, describe, expect, it, test, vi } from "vitest";
 import type { FabricView, SwitchView } from "../src/api/schema";
 import { beside, layOut, linesOf, linkEnds } from "../src/fabric/layout";
+import { FabricMap } from "../src/fabric/FabricMap";
+import { LiveStore } from "../src/live/store";
+import { LiveContext } from "../src/live/useLive";
+import { drawn } from "./drawn";
 import { queueMark } from "../src/fabric/LinkLine";
 import { linkWords } from "../src/fabric/linkWords";
 import { stepOf, STEPS } from "../src/fabric/utilisation";
@@ -181,3 +186,27 @@ test("the ends of a thousand links are found without going through all links for
   for (const { name, a } of links) expect(linkEnds(name, fabric)).toEqual([a.switch, "s-1"]);
   expect(reads).toBeLessThan(10_000);
 });
+
+afterEach(() => vi.useRealTimers());
+
+test.each([0, -3600, 40])(
+  "a leaf's mode has its age where the browser's clock is %d s ahead",
+  async (ahead) => {
+    vi.useFakeTimers({ toFake: ["Date"], now: 1000 * (5_000 + ahead) });
+    const store = new LiveStore();
+    store.takeHello({ id: "a-1", cursor: 1, version: "", at: 5_000, topics: [], resumed: false });
+    const nothing = (): void => undefined;
+    const map = createElement(FabricMap, {
+      fabric: leafSpine(1, 1, 1),
+      link: null,
+      host: null,
+      chooseLink: nothing,
+      chooseHost: nothing,
+      modal: true,
+    });
+    const html = await drawn(createElement(LiveContext, { value: store }, map), [
+      [["modes", ""], { leaves: [{ leaf: "l1", mode: "on", since_at: 4_997 }], events: [], cursor: 1 }],
+    ]);
+    expect(html).toContain("● ON 3.0 s");
+  },
+);

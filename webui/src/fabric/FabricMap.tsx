@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import type { FabricView, LinkLoadView, SwitchView } from "../api/schema";
 import { useFaults, useModes } from "../api/queries";
-import { useLive } from "../live/useLive";
+import { useLive, useStore } from "../live/useLive";
 import { useScale } from "../app/Appearance";
 import { useNow } from "../parts/useNow";
 import { useWidth } from "../parts/useWidth";
@@ -126,7 +126,7 @@ interface SwitchesProps {
 
 function Switches({ fabric, spots, modal, down }: SwitchesProps) {
   const modes = useModes().data?.leaves;
-  const now = useNow(500);
+  const now = useNow(500) + useStore().aheadS;
   return fabric.switches.map((switchView: SwitchView) => {
     const spot = spots.get(switchView.name);
     if (!spot) return null;

@@ -22,6 +22,8 @@ export class LiveStore {
   /** Performance clock (ms) of the last message. */
   receivedAt: number | null = null;
   hello: Hello | null = null;
+  /** By how much the controller's clock is ahead of this machine's, in seconds. */
+  aheadS = 0;
   links: LinksSample | null = null;
   flows: FlowsSample | null = null;
   /** Newest first. */
@@ -50,6 +52,7 @@ export class LiveStore {
 
   takeHello(hello: Hello): void {
     this.hello = hello;
+    this.aheadS = hello.at - Date.now() / 1000;
     this.#notify("connection");
   }
 

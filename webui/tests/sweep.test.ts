@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { comparedBars } from "../src/experiments/comparing";
+import { comparedBars, OLDER, othersThan } from "../src/experiments/comparing";
 import { sweepParts } from "../src/experiments/sweep";
 import { shortFlowTimes } from "../src/experiments/times";
 import type { ComparedScheme, FlowRecord } from "../src/api/schema";
@@ -179,4 +179,18 @@ test("times are of short flows that ended, by label, shortest first, in the resu
     { label: "ecmp", scheme: "ecmp", times: [1, 3] },
     { label: "mine", scheme: "caps", times: [2] },
   ]);
+});
+
+test("an experiment that an address compares with is chosen though it is not among the newest", () => {
+  const listed = [200, 199, 198].map((id) => ({
+    id,
+    name: "small",
+    state: id === 198 ? ("failed" as const) : ("finished" as const),
+  }));
+  const values = (chosen: string, goesOn: boolean): string[] =>
+    othersThan(200, listed, chosen, goesOn).map(({ value }) => value);
+  expect(values("", false)).toEqual(["199"]);
+  expect(values("199", true)).toEqual(["199", OLDER]);
+  expect(values("7", true)).toEqual(["7", "199", OLDER]);
+  expect(othersThan(1, [], "", false)).toEqual([]);
 });

@@ -15,6 +15,7 @@ import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
 import { dayTime, duration } from "../parts/units";
 import { Comparison } from "./Comparison";
+import { OLDER, othersThan } from "./comparing";
 import { PlayAgain } from "./PlayAgain";
 import { ProgressBar } from "./ProgressBar";
 import { useExperiment, useExperiments } from "./queries";
@@ -141,19 +142,20 @@ function Actions({ experiment, over }: { experiment: Experiment; over: boolean }
 /** Choose another experiment to compare with this one; the address holds the choice. */
 function CompareWith({ experiment }: { experiment: Experiment }) {
   const [search, change] = useSearch();
-  const others = (useExperiments().data?.pages ?? [])
-    .flatMap((page) => page.experiments)
-    .filter((candidate) => candidate.id !== experiment.id && candidate.state === "finished");
-  if (others.length === 0) return null;
+  const list = useExperiments();
+  const chosen = search.get("with") ?? "";
+  const listed = (list.data?.pages ?? []).flatMap((page) => page.experiments);
+  const choices = othersThan(experiment.id, listed, chosen, list.hasNextPage);
+  if (choices.length === 0) return null;
   return (
     <NativeSelect
       label="Compare with"
-      value={search.get("with") ?? ""}
-      onChange={(event) => change({ with: event.target.value || null })}
-      data={[
-        { value: "", label: "none" },
-        ...others.map(({ id, name }) => ({ value: String(id), label: `${id}: ${name}` })),
-      ]}
+      value={chosen}
+      onChange={(event) => {
+        if (event.target.value === OLDER) void list.fetchNextPage();
+        else change({ with: event.target.value || null });
+      }}
+      data={[{ value: "", label: "none" }, ...choices]}
     />
   );
 }

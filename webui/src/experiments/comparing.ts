@@ -1,6 +1,6 @@
 /** Two experiments side by side, as bars: each scheme's figure in both. */
 
-import type { ComparedScheme, EstimateView } from "../api/schema";
+import type { ComparedScheme, EstimateView, ExperimentsView } from "../api/schema";
 import { type Labels, ownStyles, schemeStyle, type SchemeStyle } from "../parts/schemes";
 import { digits } from "../parts/units";
 import type { Bar, Measure } from "./bars";
@@ -62,3 +62,27 @@ const bar = (
   interval: low === null || high === null ? null : [low, high],
   cpuLimited,
 });
+
+/** The choice that lists older experiments, too. */
+export const OLDER = "older";
+
+/**
+ * Return the choices of experiments to compare with *own*: those *listed* that have finished, the *chosen* one even if
+ * it is not listed, as an address may name any, and OLDER where the list goes on.
+ */
+export function othersThan(
+  own: number,
+  listed: readonly Pick<ExperimentsView["experiments"][number], "id" | "name" | "state">[],
+  chosen: string,
+  goesOn: boolean,
+): { value: string; label: string }[] {
+  const others = listed
+    .filter(({ id, state }) => id !== own && state === "finished")
+    .map(({ id, name }) => ({ value: String(id), label: `${id}: ${name}` }));
+  const isMissing = chosen !== "" && !others.some(({ value }) => value === chosen);
+  return [
+    ...(isMissing ? [{ value: chosen, label: `experiment ${chosen}` }] : []),
+    ...others,
+    ...(goesOn ? [{ value: OLDER, label: "list older ones …" }] : []),
+  ];
+}

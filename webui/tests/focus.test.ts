@@ -2,7 +2,7 @@ import { MantineProvider } from "@mantine/core";
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { afterEach, expect, test, vi } from "vitest";
-import { focusFirst, focusHeading, onMap } from "../src/parts/focus";
+import { focusAdding, focusFirst, focusHeading, onMap } from "../src/parts/focus";
 import { Panel } from "../src/parts/Panel";
 
 afterEach(() => vi.unstubAllGlobals());
@@ -34,4 +34,31 @@ test("what was chosen is focused, or else what is beside it", () => {
   focusFirst(onMap("host", "10.0.0.1"), "main");
   focusFirst("nowhere");
   expect(focused).toEqual(['[data-link="h1-l1"]', "main"]);
+});
+
+const SOURCES = import.meta.glob<string>("../src/**/*.tsx", {
+  query: "?raw",
+  import: "default",
+  eager: true,
+});
+
+test("buttons that send something, and may be gone with the answer, hand the focus on", () => {
+  const sending = Object.values(SOURCES).flatMap((source) => [
+    ...source.matchAll(/onClick=\{(\([^)]*\) => (?:\{[^}]*\}|\w+\.mutate\([^)]*\)))\}/g),
+  ]);
+  const handlers = sending
+    .map(([, handler]) => handler ?? "")
+    .filter((handler) => handler.includes(".mutate("));
+  expect(handlers.length).toBeGreaterThan(3);
+  expect(handlers.filter((handler) => !handler.includes("focusHeading("))).toEqual([]);
+});
+
+test("after a row of a form is removed, the button that adds such rows is focused", () => {
+  const focus = vi.fn();
+  const fieldset = { querySelectorAll: () => [{ focus: () => expect.unreachable() }, { focus }] };
+  focusAdding({
+    closest: (selector: string) => (selector === "fieldset" ? fieldset : null),
+  } as unknown as Element);
+  expect(focus).toHaveBeenCalledOnce();
+  focusAdding({ closest: () => null } as unknown as Element);
 });

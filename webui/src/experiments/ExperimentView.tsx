@@ -8,6 +8,8 @@ import { WatchSource } from "../watch/WatchSource";
 import { Link } from "../app/Link";
 import { useSearch } from "../app/location";
 import { useRole } from "../app/role";
+import { newestError } from "../control/useFaultChanges";
+import { focusHeading } from "../parts/focus";
 import { Column } from "../parts/Grid";
 import { QueryResult } from "../parts/QueryResult";
 import { Notice } from "../parts/Notice";
@@ -109,19 +111,28 @@ function Actions({ experiment, over }: { experiment: Experiment; over: boolean }
   });
   const engines =
     experiment.kind !== undefined && experiment.kind !== "recorded" && experiment.kind !== "point";
-  const error = cancel.error ?? rerun.error;
+  const error = newestError(cancel, rerun);
   return (
     <Group gap="xs" mt="xs" align="end">
       {role === "operate" && engines && !over && (
         <Button
           disabled={cancel.isPending || experiment.state === "cancelling"}
-          onClick={() => cancel.mutate()}
+          onClick={(event) => {
+            focusHeading(event.currentTarget);
+            cancel.mutate();
+          }}
         >
           Cancel
         </Button>
       )}
       {role === "operate" && engines && over && experiment.state !== "finished" && (
-        <Button disabled={rerun.isPending} onClick={() => rerun.mutate()}>
+        <Button
+          disabled={rerun.isPending}
+          onClick={(event) => {
+            focusHeading(event.currentTarget);
+            rerun.mutate();
+          }}
+        >
           Run what is missing
         </Button>
       )}

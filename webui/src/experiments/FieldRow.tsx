@@ -1,5 +1,6 @@
 import { Autocomplete, CloseButton, Group, Text } from "@mantine/core";
 import type { ReactNode } from "react";
+import { focusAdding } from "../parts/focus";
 
 interface Props {
   label: string;
@@ -34,7 +35,14 @@ export function FieldRow(props: Props) {
         />
         <span aria-hidden="true">=</span>
         {props.children}
-        <CloseButton size="sm" aria-label={props.removal} onClick={props.remove} />
+        <CloseButton
+          size="sm"
+          aria-label={props.removal}
+          onClick={(event) => {
+            focusAdding(event.currentTarget);
+            props.remove();
+          }}
+        />
       </Group>
       {props.remark && <Text c="dimmed">{props.remark}</Text>}
     </>

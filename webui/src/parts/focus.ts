@@ -13,5 +13,11 @@ export function focusHeading(control: Element): void {
   control.closest("section")?.querySelector<HTMLElement>("h2")?.focus();
 }
 
+/** Focus the last button of the form's part that *control* is in, by which rows such as its own are added. */
+export function focusAdding(control: Element): void {
+  const buttons = control.closest("fieldset")?.querySelectorAll<HTMLElement>("button") ?? [];
+  buttons[buttons.length - 1]?.focus();
+}
+
 /** Return the selector of the link or host of the map that is called *name*. */
 export const onMap = (kind: "link" | "host", name: string): string => `[data-${kind}="${CSS.escape(name)}"]`;

@@ -4,6 +4,7 @@ import { Header } from "../src/app/Header";
 import type { RunView } from "../src/api/schema";
 import { CaptonPanels } from "../src/capton/CaptonPanels";
 import { FlowsPage } from "../src/flows/FlowsPage";
+import { LiveStage } from "../src/tour/LiveStage";
 import { TpfsPanels } from "../src/tpfs/TpfsPanels";
 import { type Answers, drawn } from "./drawn";
 
@@ -62,4 +63,11 @@ test.each([
   expect(followed).toContain("experiment 7</a>, live");
   for (const run of [HERE, NO_RUN])
     expect(await shown(createElement(panels), run, answers)).toContain("of the own fabric");
+});
+
+test("a tour whose address names an experiment that is not there leads back to the recording", async () => {
+  const stage = createElement(LiveStage, { experiment: 17, leave: () => undefined });
+  const html = await shown(stage, NO_RUN, [[["experiments", 17], new Error("no experiment 17")]]);
+  expect(html).toContain("no experiment 17");
+  expect(html).toContain("Back to the recording");
 });

@@ -15,31 +15,33 @@ export function LiveStage({ experiment, leave }: { experiment: number; leave: ()
   const query = useExperiment(experiment);
   const run = useRun();
   return (
-    <QueryResult query={query} subject={`experiment ${experiment}`}>
-      {(started) => {
-        const over = OVER.includes(started.state);
-        return (
-          <>
-            <Text>
-              <StateMark state={started.state} />:{" "}
-              <Link href={`/compare/${experiment}`}>
-                {over ? "results of " : ""}experiment {experiment}
-              </Link>
-              {started.error && `; ${started.error}`}
-            </Text>
-            {!over && <ProgressBar experiment={started} />}
-            <Button my="xs" onClick={leave}>
-              Back to the recording
-            </Button>
-            {run.experiment === experiment && (
-              <WatchSource>
-                <LiveFabric stacked />
-              </WatchSource>
-            )}
-            {over && <Results experiment={started} />}
-          </>
-        );
-      }}
-    </QueryResult>
+    <>
+      <Button mb="xs" onClick={leave}>
+        Back to the recording
+      </Button>
+      <QueryResult query={query} subject={`experiment ${experiment}`}>
+        {(started) => {
+          const over = OVER.includes(started.state);
+          return (
+            <>
+              <Text>
+                <StateMark state={started.state} />:{" "}
+                <Link href={`/compare/${experiment}`}>
+                  {over ? "results of " : ""}experiment {experiment}
+                </Link>
+                {started.error && `; ${started.error}`}
+              </Text>
+              {!over && <ProgressBar experiment={started} />}
+              {run.experiment === experiment && (
+                <WatchSource>
+                  <LiveFabric stacked />
+                </WatchSource>
+              )}
+              {over && <Results experiment={started} />}
+            </>
+          );
+        }}
+      </QueryResult>
+    </>
   );
 }

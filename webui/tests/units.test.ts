@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bitRate, byteSize, digits, duration, percent } from "../src/parts/units";
+import { bitRate, byteSize, digits, duration, percent, timeOfEvent } from "../src/parts/units";
 
 test.each([
   [0, "0 bit/s"],
@@ -30,4 +30,10 @@ test("shares below ten per cent have a digit more", () => {
 
 test("three digits, however large the number", () => {
   expect([0, 0.345, 9.996, 17.34, 804.4].map(digits)).toEqual(["0", "0.34", "10.0", "17.3", "804"]);
+});
+
+test("an event of another day has its day", () => {
+  const at = (day: number, hours: number) => new Date(2026, 10, day, hours, 5, 9).getTime() / 1000;
+  expect(timeOfEvent(at(21, 14), at(21, 23))).toBe("14:05:09");
+  expect(timeOfEvent(at(20, 14), at(21, 1))).toBe("2026-11-20 14:05");
 });

@@ -8,7 +8,7 @@ import { focusHeading } from "../parts/focus";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
-import { clockTime } from "../parts/units";
+import { timeOfEvent } from "../parts/units";
 import { RateInput } from "./RateInput";
 import { type NewFault, useFaultChanges } from "./useFaultChanges";
 
@@ -37,7 +37,7 @@ export function FaultControls({ may }: { may: boolean }) {
               <List size="sm" listStyleType="none">
                 {view.faults.map((fault) => (
                   <List.Item key={fault.id}>
-                    {words(fault)}, since {clockTime(fault.began_at)}{" "}
+                    {words(fault)}, since {timeOfEvent(fault.began_at, Date.now() / 1000)}{" "}
                     <Button
                       size="compact-xs"
                       disabled={!may || end.isPending}

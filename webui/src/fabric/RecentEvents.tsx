@@ -2,7 +2,7 @@ import { List, Text } from "@mantine/core";
 import { useLive } from "../live/useLive";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
-import { clockTime } from "../parts/units";
+import { timeOfEvent } from "../parts/units";
 import { eventWords } from "./eventWords";
 
 const SHOWN = 8;
@@ -10,6 +10,7 @@ const SHOWN = 8;
 /** List the newest events in words, except those of the kinds *without*. */
 export function RecentEvents({ without = [] }: { without?: readonly string[] }) {
   const log = useLive("log", (store) => store.log);
+  const now = Date.now() / 1000;
   const described = log.flatMap((event) => {
     const words = without.includes(event.kind) ? null : eventWords(event);
     return words === null ? [] : [{ event, words }];
@@ -21,7 +22,7 @@ export function RecentEvents({ without = [] }: { without?: readonly string[] }) 
         {described.slice(0, SHOWN).map(({ event, words }) => (
           <List.Item key={event.cursor}>
             <Text span c="dimmed">
-              <time>{clockTime(event.at)}</time>
+              <time>{timeOfEvent(event.at, now)}</time>
             </Text>{" "}
             {words}
           </List.Item>

@@ -68,6 +68,12 @@ export function dayTime(seconds: number): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
+/** Return when something happened: the time of day, with the day unless it is today. *now*: Unix seconds. */
+export function timeOfEvent(seconds: number, now: number): string {
+  const isToday = dayTime(seconds).slice(0, 10) === dayTime(now).slice(0, 10);
+  return isToday ? clockTime(seconds) : dayTime(seconds);
+}
+
 /** Return a number with its noun: `1 link`, `3 links`. */
 export function count(number: number, singular: string, many = `${singular}s`): string {
   return `${number.toLocaleString("en-US")} ${number === 1 ? singular : many}`;

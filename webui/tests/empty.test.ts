@@ -1,5 +1,8 @@
 import { createElement } from "react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { LinksSample } from "../src/api/types";
+import { LiveStore } from "../src/live/store";
+import { LiveContext } from "../src/live/useLive";
 import { FctPage } from "../src/fct/FctPage";
 import { FlowsPage } from "../src/flows/FlowsPage";
 import { PathsPage } from "../src/paths/PathsPage";
@@ -57,4 +60,15 @@ test("no flow counts for the scheme in force before it is known when that was ch
   expect(await drawn(page, [...known, [["events", "", "caps"], changed]])).not.toContain(underCaps);
   const none = { events: [], cursor: 0 };
   expect(await drawn(page, [...known, [["events", "", "caps"], none]])).toContain(underCaps);
+});
+
+test("a port leads to its link, whatever that is called", async () => {
+  const store = new LiveStore();
+  const queues = [{ queue: 0, waiting_packets: 3, bits_per_s: 0, dropped_per_s: 0 }];
+  const load = { bits_per_s: 0, packets_per_s: 0, share: null, queued_packets: 3, dropped_per_s: 0, queues };
+  const link = { name: "rack#1&2-s+1", kind: "fabric" as const, up: true, rate_kbps: 1, ab: load, ba: null };
+  store.takeLinks({ at: 1, interval_s: 1, links: [link] } satisfies LinksSample);
+  const html = await drawn(createElement(LiveContext, { value: store }, createElement(Queues)));
+  const href = /href="([^"]*)"/.exec(html)?.[1] ?? "";
+  expect(new URL(href, "http://localhost").searchParams.get("link")).toBe("rack#1&2-s+1");
 });

@@ -94,7 +94,10 @@ export function Queues({ first }: { first?: number }) {
               row.link === null ? (
                 row.direction
               ) : (
-                <Link href={`/watch?link=${row.link}`} title={`${waiting(row)} packets wait`}>
+                <Link
+                  href={`/watch?link=${encodeURIComponent(row.link)}`}
+                  title={`${waiting(row)} packets wait`}
+                >
                   {row.direction}
                 </Link>
               ),

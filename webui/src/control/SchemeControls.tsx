@@ -56,13 +56,16 @@ export function SchemeControls({ may }: { may: boolean }) {
                     flex={1}
                     value={name}
                     onChange={(event) => setChosen(event.target.value)}
-                    data={(schemes.data?.schemes ?? []).map((scheme) => ({
-                      value: scheme.name,
-                      label: `${scheme.name}: ${scheme.title}${onlySimulated(scheme) ? " (simulations only)" : ""}`,
-                      disabled: onlySimulated(scheme),
-                    }))}
+                    data={[
+                      ...(!schemes.data || shown ? [] : [{ value: name, label: `${name}: from a file` }]),
+                      ...(schemes.data?.schemes ?? []).map((scheme) => ({
+                        value: scheme.name,
+                        label: `${scheme.name}: ${scheme.title}${onlySimulated(scheme) ? " (simulations only)" : ""}`,
+                        disabled: onlySimulated(scheme),
+                      })),
+                    ]}
                   />
-                  <Button variant="filled" type="submit" disabled={!may || apply.isPending || !schemes.data}>
+                  <Button variant="filled" type="submit" disabled={!may || apply.isPending || !shown}>
                     {apply.isPending ? "Switching…" : "Switch to it"}
                   </Button>
                 </Group>

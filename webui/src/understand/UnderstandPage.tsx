@@ -2,6 +2,7 @@ import { NavLink, Paper, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useFabric, useScheme, useSchemes } from "../api/queries";
 import { navigate, usePath } from "../app/location";
+import { Notice } from "../parts/Notice";
 import { QueryResult } from "../parts/QueryResult";
 import { SchemeMark } from "../parts/SchemeMark";
 import { SchemeView } from "./SchemeView";
@@ -21,7 +22,8 @@ export function UnderstandPage() {
     <QueryResult query={schemes} subject="list of schemes">
       {({ schemes: all }) => {
         const wanted = part ?? first;
-        const chosen = all.find((scheme) => scheme.name === wanted) ?? all[0];
+        const found = all.find((scheme) => scheme.name === wanted);
+        const chosen = part === undefined ? (found ?? all[0]) : found;
         const wide = words.toLowerCase();
         const shown = all.filter((scheme) => `${scheme.name} ${scheme.title}`.toLowerCase().includes(wide));
         return (
@@ -52,7 +54,11 @@ export function UnderstandPage() {
                 />
               ))}
             </Paper>
-            {chosen && <SchemeView key={chosen.name} scheme={chosen} />}
+            {chosen ? (
+              <SchemeView key={chosen.name} scheme={chosen} />
+            ) : (
+              <Notice title={`There is no scheme ${part ?? ""}`}>Those of this controller are listed.</Notice>
+            )}
           </div>
         );
       }}

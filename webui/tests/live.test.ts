@@ -56,6 +56,7 @@ const answered = (): Promise<void> => new Promise((resolve) => setTimeout(resolv
 
 beforeEach(() => vi.stubGlobal("EventSource", Stream));
 afterEach(() => {
+  vi.useRealTimers();
   end();
   vi.unstubAllGlobals();
 });
@@ -149,4 +150,16 @@ test("what was known of a run is forgotten with the next one, and not before", (
   follow(queries, 6);
   expect(queries.getQueryData(run!)).toBeUndefined();
   expect(queries.getQueryData(own!)).toBe("ecmp");
+});
+
+test("a stream without samples that has broken off is lost until it is there again, though the controller answers", async () => {
+  vi.useFakeTimers();
+  watch([]);
+  Stream.newest.greet("a-1", 1);
+  expect(store.connection).toBe("live");
+  Stream.newest.send("error", {});
+  await vi.advanceTimersByTimeAsync(8_000);
+  expect(store.connection).toBe("lost");
+  Stream.newest.greet("a-1", 1, true);
+  expect(store.connection).toBe("live");
 });

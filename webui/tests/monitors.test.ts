@@ -4,7 +4,7 @@ import type { CaptonFlow, CaptonView } from "../src/api/schema";
 import type { LinksSample } from "../src/api/types";
 import { LinkHistory, type LinkPoint } from "../src/live/linkHistory";
 import { fullest, portQueues, waiting } from "../src/queues/rows";
-import { fitting, roundValues } from "../src/charts/ticks";
+import { cut, fitting, labelRoom, roundValues } from "../src/charts/ticks";
 import { marks } from "../src/tpfs/thresholds";
 import { typeName } from "../src/tpfs/types";
 
@@ -198,4 +198,17 @@ test("of a thousand links only the points of charted ports are gone through for 
   const ports = fullest({ at: 3, interval_s: 1, links }, history, undefined, 4);
   expect(ports.map(({ name }) => name)).toEqual(["l996 → s1", "l997 → s1", "l998 → s1", "l999 → s1"]);
   expect(history.reads).toBeLessThan(100);
+});
+
+test("long labels leave room for the bars beside them", () => {
+  expect(labelRoom(["ecmp", "caps"], 1, 600)).toEqual({ margin: 48, letters: 4 });
+  const long = "CAPS with two repairs a unit of sixteen packets, no mode of a leaf";
+  for (const scale of [1, 1.3]) {
+    const { margin, letters } = labelRoom([long, "ecmp"], scale, 420);
+    expect(margin).toBeLessThanOrEqual(0.4 * 420);
+    expect(letters * 8 * scale).toBeLessThan(margin);
+    expect(cut(long, letters)).toMatch(/^CAPS with.*…$/);
+    expect(cut(long, letters)).toHaveLength(letters);
+  }
+  expect(labelRoom([], 1, 600).letters).toBe(0);
 });

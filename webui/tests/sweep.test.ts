@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { comparedBars, OLDER, othersThan } from "../src/experiments/comparing";
-import { sweepParts } from "../src/experiments/sweep";
+import { alongAxis, sweepParts } from "../src/experiments/sweep";
 import { shortFlowTimes } from "../src/experiments/times";
 import type { ComparedScheme, FlowRecord } from "../src/api/schema";
 import type { Experiment, SchemeResult, SweepDocument } from "../src/experiments/types";
@@ -193,4 +193,11 @@ test("an experiment that an address compares with is chosen though it is not amo
   expect(values("199", true)).toEqual(["199", OLDER]);
   expect(values("7", true)).toEqual(["7", "199", OLDER]);
   expect(othersThan(1, [], "", false)).toEqual([]);
+});
+
+test("a line goes along its axis, however the sweep's values are sorted", () => {
+  const ticks = (all: (number | string)[]) =>
+    alongAxis(all.map((tick) => ({ tick }))).map(({ tick }) => tick);
+  expect(ticks([0.8, 0.2, 10])).toEqual([0.2, 0.8, 10]);
+  expect(ticks(["linux", "dctcp"])).toEqual(["linux", "dctcp"]);
 });

@@ -1,6 +1,7 @@
 import * as Plot from "@observablehq/plot";
 import { useCallback } from "react";
 import { PlotFigure } from "../charts/PlotFigure";
+import { cut, labelRoom } from "../charts/ticks";
 import { Quiet } from "../parts/Quiet";
 import { bitRate } from "../parts/units";
 import { KEPT_S, type Row, type Span } from "./grantRows";
@@ -10,7 +11,9 @@ const ROW = 22;
 /** Draw a bar a flow over the last half minute: filled while it may send, a line while it waits. */
 export function Gantt({ rows, now }: { rows: readonly Row[]; now: number }) {
   const options = useCallback(
-    (scale: number): Plot.PlotOptions => {
+    (scale: number, width: number): Plot.PlotOptions => {
+      const names = rows.map((row) => row.name);
+      const { margin, letters } = labelRoom(names, scale, width);
       const spans = rows.flatMap((row) => row.spans.map((span) => ({ ...span, name: row.name })));
       const bars = (state: Span["state"], thick: number, fill: string): Plot.Markish =>
         Plot.barX(
@@ -29,7 +32,7 @@ export function Gantt({ rows, now }: { rows: readonly Row[]; now: number }) {
         );
       return {
         height: (rows.length * ROW + 40) * scale,
-        marginLeft: 150 * scale,
+        marginLeft: margin,
         marginBottom: 26 * scale,
         marginRight: 24,
         x: {
@@ -38,7 +41,7 @@ export function Gantt({ rows, now }: { rows: readonly Row[]; now: number }) {
           label: null,
           tickFormat: (seconds: number) => (seconds === 0 ? "now" : `−${-seconds} s`),
         },
-        y: { domain: rows.map((row) => row.name), label: null },
+        y: { domain: names, label: null, tickFormat: (name: string) => cut(name, letters) },
         marks: [
           Plot.gridX({ stroke: "var(--rule)", strokeOpacity: 1 }),
           bars("granted", 3, "var(--series-0)"),

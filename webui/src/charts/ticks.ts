@@ -35,5 +35,29 @@ export function fitting(
   });
 }
 
+/** Pixels of a letter beside a chart, or a little more, and those between the longest label and its bar. */
+const LETTER = 8;
+const GAP = 16;
+/** Labels take no more of a chart's width. */
+const MOST_OF_WIDTH = 0.4;
+
+/**
+ * Return the room for *labels* at the left of a chart *width* pixels wide: its margin in pixels, and the letters of a
+ * label that fit there (the rest is cut).
+ */
+export function labelRoom(
+  labels: readonly string[],
+  scale: number,
+  width: number,
+): { margin: number; letters: number } {
+  const wanted = (Math.max(0, ...labels.map((label) => label.length)) * LETTER + GAP) * scale;
+  const margin = Math.min(wanted, width * MOST_OF_WIDTH);
+  return { margin, letters: Math.floor((margin / scale - GAP) / LETTER) };
+}
+
+/** Return *label* in at most *letters* letters. */
+export const cut = (label: string, letters: number): string =>
+  label.length <= letters ? label : `${label.slice(0, Math.max(1, letters - 1))}…`;
+
 /** Return *text* without trailing zeros: `100 ms` for `100.0 ms`. */
 export const short = (text: string): string => text.replace(/\.0+ /, " ");

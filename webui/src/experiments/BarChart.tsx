@@ -1,31 +1,37 @@
 import * as Plot from "@observablehq/plot";
 import { useCallback } from "react";
 import { PlotFigure } from "../charts/PlotFigure";
+import { cut, labelRoom } from "../charts/ticks";
 import styles from "../charts/charts.module.css";
 import { schemeStyle } from "../parts/schemes";
 import { type Bar, barWords, type Measure } from "./bars";
 
 const ROW = 30;
 const VALUE = 110;
-const LETTER = 8;
 
 /** Draw a bar a scheme with its 95 % interval; hollow where the processor limited the run. */
 export function BarChart({ measure }: { measure: Measure }) {
   const options = useCallback(
-    (scale: number): Plot.PlotOptions => {
+    (scale: number, width: number): Plot.PlotOptions => {
       const { bars, format } = measure;
       const highest = Math.max(...bars.map((bar) => Math.max(bar.value, bar.interval?.[1] ?? 0)));
       const label = (bar: Bar): string => (bar.cpuLimited ? `${bar.label} *` : bar.label);
+      const { margin, letters } = labelRoom(bars.map(label), scale, width);
       const colour = (bar: Bar): string => (bar.style ?? schemeStyle(bar.scheme)).colour;
       const measured = bars.filter((bar) => bar.interval !== null);
       return {
         height: (bars.length * ROW + 10) * scale,
-        marginLeft: (Math.max(...bars.map((bar) => label(bar).length)) * LETTER + 16) * scale,
+        marginLeft: margin,
         marginRight: VALUE * scale,
         marginTop: 5,
         marginBottom: 5,
         x: { domain: [0, highest * 1.05 || 1], axis: null },
-        y: { domain: bars.map(label), label: null, tickSize: 0 },
+        y: {
+          domain: bars.map(label),
+          label: null,
+          tickSize: 0,
+          tickFormat: (label: string) => cut(label, letters),
+        },
         marks: [
           Plot.barX(bars, {
             x: "value",

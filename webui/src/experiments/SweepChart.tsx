@@ -6,7 +6,7 @@ import styles from "../charts/charts.module.css";
 import { markerPath } from "../parts/marker";
 import { schemeStyle, type SchemeStyle } from "../parts/schemes";
 import { barWords } from "./bars";
-import { shown, type SweepChartData, tickWords } from "./sweep";
+import { alongAxis, shown, type SweepChartData, tickWords } from "./sweep";
 
 const HEIGHT = 260;
 const LETTER = 8;
@@ -40,7 +40,7 @@ function plotOptions(chart: SweepChartData, scale: number, width: number): Plot.
   const numbers = ticks.every((tick) => typeof tick === "number");
   const place = numbers ? (tick: unknown) => tick as number : (tick: unknown) => shown(tick as string);
   const rows = lines.flatMap((line) =>
-    line.points.map(({ tick, bar }) => ({
+    alongAxis(line.points).map(({ tick, bar }) => ({
       label: line.label,
       style: line.style ?? schemeStyle(line.scheme),
       x: place(tick),

@@ -59,6 +59,12 @@ export function sweepParts({ sweep = [], points = [] }: SweepDocument): SweepPar
   }));
 }
 
+/** Return *points* in the order in which a line goes through them: by number, where the axis has numbers. */
+export function alongAxis<P extends { tick: Tick }>(points: readonly P[]): P[] {
+  const numbers = points.every(({ tick }) => typeof tick === "number");
+  return numbers ? [...points].sort((left, right) => Number(left.tick) - Number(right.tick)) : [...points];
+}
+
 /** Return the labels of all *points*, each with its scheme. */
 export const labelsOf = (points: readonly ResultDocument[]): Labels =>
   Object.assign({}, ...[...points].reverse().map(({ schemes }) => schemes ?? {})) as Labels;

@@ -24,7 +24,7 @@ export function ExperimentList() {
             <>
               <DataTable
                 label="Experiments"
-                head={["experiment", "state", "began", "took"]}
+                head={["experiment", "state", "submitted", "took"]}
                 rows={experiments.map((experiment) => ({
                   key: experiment.id,
                   cells: [

@@ -1,0 +1,25 @@
+import { createElement } from "react";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ExperimentList } from "../src/experiments/ExperimentList";
+import { dayTime } from "../src/parts/units";
+import { drawn } from "./drawn";
+
+beforeEach(() => vi.stubGlobal("window", { location: { pathname: "/compare", search: "" } }));
+afterEach(() => vi.unstubAllGlobals());
+
+test("an experiment that waits is said to be submitted, not to have begun", async () => {
+  const waits = {
+    id: 7,
+    name: "small",
+    state: "queued",
+    created_at: 1e9,
+    started_at: null,
+    finished_at: null,
+  };
+  const pages = { pages: [{ experiments: [waits], next: null }], pageParams: [null] };
+  const html = await drawn(createElement(ExperimentList), [[["experiments", "list"], pages]]);
+  const heads = [...html.matchAll(/<th[^>]*scope="col"[^>]*>([^<]*)</g)].map(([, head]) => head);
+  const cells = [...html.matchAll(/<td[^>]*>(?:<span[^>]*>)?([^<]*)/g)].map(([, cell]) => cell);
+  expect(heads).toEqual(["experiment", "state", "submitted", "took"]);
+  expect(cells).toEqual(["◌ queued", dayTime(1e9), "–"]);
+});

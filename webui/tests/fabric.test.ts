@@ -1,7 +1,7 @@
 import { createElement } from "react";
 import { afterEach, describe, expect, it, test, vi } from "vitest";
 import type { FabricView, SwitchView } from "../src/api/schema";
-import { beside, layOut, linesOf, linkEnds } from "../src/fabric/layout";
+import { beside, inBox, layOut, linesOf, linkEnds } from "../src/fabric/layout";
 import { FabricMap } from "../src/fabric/FabricMap";
 import { LiveStore } from "../src/live/store";
 import { LiveContext } from "../src/live/useLive";
@@ -210,3 +210,12 @@ test.each([0, -3600, 40])(
     expect(html).toContain("● ON 3.0 s");
   },
 );
+
+test("names of switches stay within their boxes, by their ends", () => {
+  expect(["l1", "spine1", "0xaabbccddeeff", "spine-12"].map((name) => inBox(name, 6))).toEqual([
+    "l1",
+    "spine1",
+    "…deeff",
+    "…ne-12",
+  ]);
+});

@@ -1,9 +1,12 @@
+import { createElement } from "react";
 import { expect, test } from "vitest";
-import type { PathView } from "../src/api/schema";
+import type { FlowDetail, PathView } from "../src/api/schema";
 import type { FlowTrace } from "../src/live/flowHistory";
 import { diagram } from "../src/paths/diagram";
 import { HELD_S, newestOf } from "../src/paths/newest";
 import { classCounts, effectivePaths, mainPath, shares } from "../src/paths/shares";
+import { PathStrip } from "../src/paths/PathStrip";
+import { drawn } from "./drawn";
 import { flow } from "./flow";
 
 const trace = (id: number, trafficClass: string, moments: FlowTrace["moments"] = []): FlowTrace => ({
@@ -83,4 +86,14 @@ test("the diagram has a column a hop, and each edge the share of what went over 
   expect(share("0 h1", "1 l1")).toBeCloseTo(1);
   expect(share("1 l1", "2 s1")).toBeCloseTo(0.75);
   expect(share("2 s2", "3 l2")).toBeCloseTo(0.25);
+});
+
+test("names of paths have room beside a flow's packets, that of paths within a leaf, too", async () => {
+  const detail: FlowDetail = { flow: flow(1), timeline: [], modes: [], paths: [], queues: [], faults: [] };
+  const names = new Map([["7", "0xaabbccddeeff"]]);
+  const strip = createElement(PathStrip, { detail, stamps: ["0", "7"], names, modal: false, to: 10 });
+  const texts = [...(await drawn(strip)).matchAll(/<text x="([\d.]+)"[^>]*>([^<▼▲]+)</g)];
+  const ends = new Map(texts.map(([, x, words]) => [words, Number(x)]));
+  for (const name of ["within the leaf", "0xaabbccddeeff"])
+    expect(ends.get(name)).toBeGreaterThan(7.5 * name.length);
 });

@@ -1,6 +1,6 @@
 import { memo } from "react";
 import type { LeafMode, SwitchView } from "../api/schema";
-import type { Spot } from "./layout";
+import { inBox, type Spot } from "./layout";
 import styles from "./FabricMap.module.css";
 
 interface Props {
@@ -11,6 +11,9 @@ interface Props {
   since: string;
   down: boolean;
 }
+
+/** Of a name that has room in the box. */
+const LETTERS = 6;
 
 /** A switch, and below a leaf its mode with the time since. */
 export const SwitchBox = memo(function SwitchBox({ view, spot, mode, since, down }: Props) {
@@ -27,7 +30,8 @@ export const SwitchBox = memo(function SwitchBox({ view, spot, mode, since, down
       </title>
       <rect x={-27} y={-15} width={54} height={30} rx={5} />
       <text textAnchor="middle" dy="0.36em">
-        {lost ? `✕ ${view.name}` : view.name}
+        {lost && "✕ "}
+        {inBox(view.name, LETTERS)}
       </text>
       {mode && since && (
         <g className={styles["mode"]} transform="translate(0 31)" data-leaf={mode.leaf} data-mode={mode.mode}>

@@ -61,6 +61,10 @@ function endsIn(fabric: FabricView): ReadonlyMap<string, readonly [string, strin
 }
 type Named = [name: string, ends: readonly [string, string]];
 
+/** Return a switch's name in at most *letters* letters: its end, in which names differ (`0xaabbccddeeff`). */
+export const inBox = (name: string, letters: number): string =>
+  name.length <= letters ? name : `…${name.slice(1 - letters)}`;
+
 const ROW_NAMES: Readonly<Record<string, string>> = {
   leaf: "Leaves",
   spine: "Spines",

@@ -1,4 +1,5 @@
 import type { PathView } from "../api/schema";
+import { inBox } from "../fabric/layout";
 import { percent } from "../parts/units";
 import { diagram } from "./diagram";
 import type { Counts } from "./shares";
@@ -7,6 +8,8 @@ import { useWidth } from "../parts/useWidth";
 import styles from "./paths.module.css";
 
 const NODE = 17;
+/** Of a switch's name that has room in its box. */
+const LETTERS = 5;
 
 /** Draw the paths between two hosts from left to right; lines are as wide as the share of packets on that path. */
 export function PathDiagram({
@@ -62,13 +65,14 @@ export function PathDiagram({
           const spot = spots.get(node.key)!;
           return (
             <g key={node.key} transform={`translate(${spot.x} ${spot.y})`}>
+              <title>{node.name}</title>
               {node.host ? (
                 <circle r={NODE} className={styles["end"]} />
               ) : (
                 <rect x={-NODE} y={-9} width={2 * NODE} height={18} rx={3} className={styles["hop"]} />
               )}
               <text textAnchor="middle" dy="0.36em" className={node.host ? undefined : styles["onHop"]}>
-                {node.name}
+                {node.host ? node.name : inBox(node.name, LETTERS)}
               </text>
             </g>
           );

@@ -1,4 +1,5 @@
 import type { FlowDetail } from "../api/schema";
+import { cut, labelRoom } from "../charts/ticks";
 import { clockTime, count, percent } from "../parts/units";
 import { pathName } from "./names";
 import { mainPath, total } from "./shares";
@@ -20,6 +21,7 @@ interface Props {
   steps?: number;
 }
 
+/** Room for the names of paths at least. */
 const LEFT = 88;
 const RIGHT = 8;
 const TOP = 34;
@@ -31,12 +33,18 @@ export function PathStrip({ detail, stamps, names, modal, to, steps = 60 }: Prop
   const wide = pixels / useScale();
   const row = Math.max(11, Math.min(24, 220 / Math.max(1, stamps.length)));
   const shown = visibleSteps(detail.timeline, steps);
+  const { margin, letters } = labelRoom(
+    stamps.map((stamp) => pathName(stamp, names)),
+    1,
+    wide,
+  );
+  const left = Math.max(LEFT, margin);
   const bottom = TOP + row * stamps.length;
   const height = bottom + MARKS + 16;
   const from = shown.from ?? to - steps / 2;
   const until = Math.max(shown.to ?? to, from + 5);
-  const x = (seconds: number): number => LEFT + ((seconds - from) / (until - from)) * (wide - LEFT - RIGHT);
-  const width = Math.max(1.5, ((wide - LEFT - RIGHT) * shown.stepS) / (until - from) - 1);
+  const x = (seconds: number): number => left + ((seconds - from) / (until - from)) * (wide - left - RIGHT);
+  const width = Math.max(1.5, ((wide - left - RIGHT) * shown.stepS) / (until - from) - 1);
   const leaf = detail.paths[0]?.switches[0] ?? "";
   const jumps = shown.steps.filter((step, index) => {
     const before = shown.steps[index - 1];
@@ -56,12 +64,12 @@ export function PathStrip({ detail, stamps, names, modal, to, steps = 60 }: Prop
       >
         {stamps.map((stamp, index) => (
           <g key={stamp}>
-            <text x={LEFT - 8} y={TOP + (index + 0.5) * row} dy="0.35em" textAnchor="end">
-              {pathName(stamp, names)}
+            <text x={left - 8} y={TOP + (index + 0.5) * row} dy="0.35em" textAnchor="end">
+              {left > LEFT ? cut(pathName(stamp, names), letters) : pathName(stamp, names)}
             </text>
             <line
               className={styles["grid"]}
-              x1={LEFT}
+              x1={left}
               x2={wide - RIGHT}
               y1={TOP + (index + 1) * row}
               y2={TOP + (index + 1) * row}
@@ -109,13 +117,13 @@ export function PathStrip({ detail, stamps, names, modal, to, steps = 60 }: Prop
             )}
           </g>
         ))}
-        <text x={LEFT - 8} y={bottom + 13} textAnchor="end" className={styles["lost"]}>
+        <text x={left - 8} y={bottom + 13} textAnchor="end" className={styles["lost"]}>
           ▼ lost
         </text>
-        <text x={LEFT - 8} y={bottom + 28} textAnchor="end" className={styles["recovered"]}>
+        <text x={left - 8} y={bottom + 28} textAnchor="end" className={styles["recovered"]}>
           ▲ repaired
         </text>
-        <text x={LEFT} y={height - 3}>
+        <text x={left} y={height - 3}>
           {clockTime(from)}
         </text>
         <text x={wide - RIGHT} y={height - 3} textAnchor="end">

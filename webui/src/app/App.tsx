@@ -48,7 +48,7 @@ export function App() {
       <Header place={place} help={() => setHelping(true)} />
       <main id="content" tabIndex={-1} className={styles["content"]}>
         {place && Shown ? (
-          <ErrorBoundary key={addressOf(place.view, place.section)}>
+          <ErrorBoundary key={addressOf(place.view, place.section)} at={parts.join("/")}>
             <Suspense fallback={<Quiet>Loading…</Quiet>}>
               <title>{`${place.section.title} · Capstan`}</title>
               <VisuallyHidden component="h1">

@@ -2,12 +2,27 @@ import { Button } from "@mantine/core";
 import { Component, type ReactNode } from "react";
 import { Notice } from "../parts/Notice";
 
-/** A view that fails takes nothing else with it, and says what to do. */
-export class ErrorBoundary extends Component<{ children: ReactNode }, { error: Error | null }> {
-  override state: { error: Error | null } = { error: null };
+interface Props {
+  /** The address of what is shown: at another one it is tried again. */
+  at: string;
+  children: ReactNode;
+}
 
-  static getDerivedStateFromError(error: Error): { error: Error } {
+interface State {
+  at: string;
+  error: Error | null;
+}
+
+/** A view that fails takes nothing else with it, and says what to do. */
+export class ErrorBoundary extends Component<Props, State> {
+  override state: State = { at: this.props.at, error: null };
+
+  static getDerivedStateFromError(error: Error): Pick<State, "error"> {
     return { error };
+  }
+
+  static getDerivedStateFromProps({ at }: Props, before: State): State | null {
+    return at === before.at ? null : { at, error: null };
   }
 
   override render(): ReactNode {

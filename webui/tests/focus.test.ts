@@ -2,7 +2,7 @@ import { MantineProvider } from "@mantine/core";
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { afterEach, expect, test, vi } from "vitest";
-import { focusAdding, focusFirst, focusHeading, onMap } from "../src/parts/focus";
+import { focusAdding, focusFirst, focusHeading, focusIfLost, onMap } from "../src/parts/focus";
 import { Panel } from "../src/parts/Panel";
 
 afterEach(() => vi.unstubAllGlobals());
@@ -61,4 +61,19 @@ test("after a row of a form is removed, the button that adds such rows is focuse
   } as unknown as Element);
   expect(focus).toHaveBeenCalledOnce();
   focusAdding({ closest: () => null } as unknown as Element);
+});
+
+test("a new view has the focus if it went with the view before, and does not take it from a link", () => {
+  const focus = vi.fn();
+  const body = {};
+  const has = (activeElement: object | null) =>
+    vi.stubGlobal("document", { activeElement, body, querySelector: () => ({ focus }) });
+  has({});
+  focusIfLost("main");
+  expect(focus).not.toHaveBeenCalled();
+  for (const lost of [body, null]) {
+    has(lost);
+    focusIfLost("main");
+  }
+  expect(focus.mock.calls).toEqual([[{ preventScroll: true }], [{ preventScroll: true }]]);
 });

@@ -48,7 +48,12 @@ test("a late answer changes neither the view nor its address once the reader has
   const location = { pathname: "/tour", search: "?step=2" };
   const went: string[] = [];
   const go = (_: unknown, __: string, to: string): void => void went.push(to);
-  vi.stubGlobal("window", { location, history: { pushState: go, replaceState: go }, dispatchEvent: vi.fn() });
+  vi.stubGlobal("window", {
+    location,
+    history: { pushState: go, replaceState: go },
+    dispatchEvent: vi.fn(),
+    scrollTo: vi.fn(),
+  });
   let watch = (): void => undefined;
   renderToStaticMarkup(
     createElement(() => {
@@ -64,4 +69,24 @@ test("a late answer changes neither the view nor its address once the reader has
   watch();
   navigateFrom("/tour", "/compare/7");
   expect(went).toEqual([]);
+});
+
+test("another view is shown from its top, another choice in the same view where the reader is", () => {
+  const location = { pathname: "/compare", search: "" };
+  const go = (_: unknown, __: string, to: string): void => {
+    const { pathname, search } = new URL(to, "http://localhost");
+    Object.assign(location, { pathname, search });
+  };
+  const scrollTo = vi.fn();
+  vi.stubGlobal("window", {
+    location,
+    history: { pushState: go, replaceState: go },
+    dispatchEvent: vi.fn(),
+    scrollTo,
+  });
+  navigate("/compare?preset=small");
+  navigate("/compare/3", true);
+  expect(scrollTo).not.toHaveBeenCalled();
+  navigate("/compare/4");
+  expect(scrollTo).toHaveBeenCalledExactlyOnceWith(0, 0);
 });

@@ -1,5 +1,5 @@
 import { VisuallyHidden } from "@mantine/core";
-import { Suspense, useLayoutEffect, useMemo, useState } from "react";
+import { Suspense, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { APPEARANCES, useAppearance } from "./Appearance";
 import { Header } from "./Header";
 import { Help } from "./Help";
@@ -8,6 +8,7 @@ import { navigate, usePath } from "./location";
 import { movedTo } from "./moved";
 import { addressOf, VIEWS, viewOf } from "./views";
 import { WatchSource } from "../watch/WatchSource";
+import { focusIfLost } from "../parts/focus";
 import { Notice } from "../parts/Notice";
 import { Quiet } from "../parts/Quiet";
 import { ErrorBoundary } from "./ErrorBoundary";
@@ -40,6 +41,11 @@ export function App() {
   }, [name, choose, view]);
   useKeys(keys);
   const Shown = place?.section.component;
+  const shownAt = useRef(parts);
+  useEffect(() => {
+    if (shownAt.current !== parts) focusIfLost("main");
+    shownAt.current = parts;
+  }, [parts]);
   return (
     <>
       <a className={styles["skip"]} href="#content">

@@ -17,9 +17,10 @@ const pathNow = (): string => window.location.pathname;
 const searchNow = (): string => window.location.search;
 const address = (): string => pathNow() + searchNow();
 
-/** Go to *to* (path and search); *replace*: without a step in the browser's history. */
+/** Go to *to* (path and search), to its top if it is another view; *replace*: without a step in the browser's history. */
 export function navigate(to: string, replace = false): void {
   if (to === address()) return;
+  const from = pathNow();
   try {
     if (replace) window.history.replaceState(null, "", to);
     else window.history.pushState(null, "", to);
@@ -27,6 +28,7 @@ export function navigate(to: string, replace = false): void {
     return; // too many changes in a short time: the browser refuses more for some seconds
   }
   window.dispatchEvent(new Event(CHANGED));
+  if (!replace && pathNow() !== from) window.scrollTo(0, 0);
 }
 
 /** Return the parts of *path*: `/flows/17` gives `["flows", "17"]`; as it stands where it is no encoding. */

@@ -8,6 +8,13 @@ export function focusFirst(...selectors: string[]): void {
   }
 }
 
+/** Focus *selector*, without scrolling to it, if what had the focus has gone with the view before. */
+export function focusIfLost(selector: string): void {
+  const { activeElement, body } = document;
+  if (activeElement !== null && activeElement !== body) return;
+  document.querySelector<HTMLElement>(selector)?.focus({ preventScroll: true });
+}
+
 /** Focus the heading of the panel that *control* is in. */
 export function focusHeading(control: Element): void {
   control.closest("section")?.querySelector<HTMLElement>("h2")?.focus();

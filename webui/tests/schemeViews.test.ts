@@ -1,6 +1,8 @@
 import { createElement } from "react";
 import { afterEach, expect, test, vi } from "vitest";
 import { SchemeControls } from "../src/control/SchemeControls";
+import { NewExperiment } from "../src/experiments/NewExperiment";
+import { Evidence } from "../src/understand/Evidence";
 import { UnderstandPage } from "../src/understand/UnderstandPage";
 import { type Answers, drawn } from "./drawn";
 import { scheme } from "./scheme";
@@ -32,4 +34,23 @@ test("an address of a scheme that is not there shows no other scheme", async () 
   const html = await drawn(page, inForce("ecmp"));
   expect(html).toContain("There is no scheme nowhere");
   expect(html).not.toContain('aria-current="page"');
+});
+
+test("what is not known yet is asked for in words, and no scheme is shown in its place", async () => {
+  at("/understand");
+  const [schemes] = inForce("rps");
+  const html = await drawn(createElement(UnderstandPage), [schemes!]);
+  expect(html).toContain("Asking for the scheme in force");
+  expect(html).not.toContain('aria-current="page"');
+  expect(await drawn(createElement(UnderstandPage), inForce("rps"))).toContain("rps: ");
+  for (const panel of [createElement(NewExperiment), createElement(Evidence, { scheme: "caps" })])
+    expect(await drawn(panel)).toContain("Asking for what this controller");
+});
+
+test("a list of schemes that does not come is said to be missing", async () => {
+  at("/operate");
+  const [, scheme] = inForce("rps");
+  const answers: Answers = [scheme!, [["schemes"], new Error("the controller does not answer")]];
+  const html = await drawn(createElement(SchemeControls, { may: true }), answers);
+  expect(html).toContain("There is no list of schemes: the controller does not answer");
 });

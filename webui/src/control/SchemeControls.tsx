@@ -70,6 +70,11 @@ export function SchemeControls({ may }: { may: boolean }) {
                   </Button>
                 </Group>
               </form>
+              {schemes.isError && (
+                <Text role="alert" c="error">
+                  There is no list of schemes: {schemes.error.message}
+                </Text>
+              )}
               {shown && (
                 <Quiet>
                   {String(shown["summary"] ?? "")} <Link href={`/understand/${name}`}>How it works</Link>

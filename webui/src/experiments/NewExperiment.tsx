@@ -3,6 +3,7 @@ import { useRole } from "../app/role";
 import { QueryResult } from "../parts/QueryResult";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
+import { Quiet } from "../parts/Quiet";
 import { ExperimentForm } from "./ExperimentForm";
 import { usePresets } from "./queries";
 
@@ -12,6 +13,7 @@ export function NewExperiment() {
   const role = useRole();
   return (
     <Panel title="A new experiment">
+      {runs === undefined && <Quiet>Asking for what this controller runs…</Quiet>}
       {runs === false && (
         <Notice title="This controller has no queue of experiments">
           It serves one experiment that runs just now. ./capstan lab, demo, run --keep and serve --experiments

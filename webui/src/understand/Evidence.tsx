@@ -23,13 +23,15 @@ export function Evidence({ scheme }: { scheme: string }) {
   const there = useHas("/evidence");
   return (
     <Panel title="What its paper claims, and what was measured">
-      {there === false ? (
+      {there === undefined ? (
+        <Quiet>Asking for what this controller knows…</Quiet>
+      ) : there === false ? (
         <Quiet>
           Claims are part of presets, which a controller with a queue has (./capstan serve --experiments, or
           ./capstan page).
         </Quiet>
       ) : (
-        there && <ClaimList scheme={scheme} />
+        <ClaimList scheme={scheme} />
       )}
     </Panel>
   );

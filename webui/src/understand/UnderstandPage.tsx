@@ -4,6 +4,7 @@ import { useFabric, useScheme, useSchemes } from "../api/queries";
 import { navigate, usePath } from "../app/location";
 import { Notice } from "../parts/Notice";
 import { QueryResult } from "../parts/QueryResult";
+import { Quiet } from "../parts/Quiet";
 import { SchemeMark } from "../parts/SchemeMark";
 import { SchemeView } from "./SchemeView";
 import styles from "./understand.module.css";
@@ -15,12 +16,14 @@ import styles from "./understand.module.css";
 export function UnderstandPage() {
   const [, part] = usePath();
   const schemes = useSchemes();
-  const first = useScheme().data?.base;
+  const now = useScheme();
+  const first = now.data?.base;
   const inForce = useFabric().data?.switches.length === 0 ? undefined : first;
   const [words, setWords] = useState("");
   return (
     <QueryResult query={schemes} subject="list of schemes">
       {({ schemes: all }) => {
+        if (part === undefined && now.isPending) return <Quiet>Asking for the scheme in force…</Quiet>;
         const wanted = part ?? first;
         const found = all.find((scheme) => scheme.name === wanted);
         const chosen = part === undefined ? (found ?? all[0]) : found;

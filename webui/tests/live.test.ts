@@ -129,6 +129,7 @@ test("lists of flows are continued while the stream goes on, and asked for anew 
   const key = ["flows", ""];
   queries.setQueryData(key, [3, 2, 1]);
   Stream.newest.greet("a-1", 1, true);
+  Stream.newest.send("gap", { lost: 100 });
   expect(continued(queries, key)).toEqual([3, 2, 1]);
   Stream.newest.greet("b-1", 1);
   expect(continued(queries, key)).toBeUndefined();

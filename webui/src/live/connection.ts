@@ -25,6 +25,9 @@ const QUERIES: Record<LogTopic, readonly string[]> = {
   faults: ["faults", "fabric"],
 };
 
+/** Keys of lists that are continued (api/known.ts). */
+const LISTS: ReadonlySet<unknown> = new Set(["flows", "flow-records"]);
+
 /** Watch the controller until the answer is called. *source*: of what (api/source.ts). */
 export function connect(store: LiveStore, queries: QueryClient, source = ""): () => void {
   const watch = new StreamWatch(performance.now());
@@ -96,7 +99,8 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
     on<FlowsSample>("flows", (sample) => store.takeFlows(sample));
     on<{ lost: number }>("gap", () => {
       refill();
-      void queries.invalidateQueries();
+      // Lists of flows do not come from events; to ask for all of them again would delay a slow reader even more.
+      void queries.invalidateQueries({ predicate: ({ queryKey }) => !LISTS.has(queryKey[0]) });
     });
     for (const topic of LOG_TOPICS) on<EventHead>(topic, (event) => happened(topic, event));
     stream.addEventListener("error", () => {

@@ -1,5 +1,6 @@
 import { createElement } from "react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { MOST_FLOWS } from "../src/experiments/queries";
 import { Results } from "../src/experiments/Results";
 import type { Experiment } from "../src/experiments/types";
 import { OperatePage } from "../src/operate/OperatePage";
@@ -96,4 +97,14 @@ test("while an experiment goes on, its page has the completion times of runs tha
   const html = await drawn(createElement(Results, { experiment }), answers);
   expect(html).toContain("Completion times of short flows: 2 runs so far");
   expect(html).toContain('data-curves="2"');
+  expect(html).not.toContain("Drawn of the first");
+});
+
+test("curves of a part of an experiment's flows say so", async () => {
+  const experiment = { ...simulation, summary: null, runs: [{ id: 1, label: "ecmp" }] };
+  const one = { id: 1, run_id: 1, traffic_class: "short", fct_s: 0.1 };
+  const records = Array.from({ length: MOST_FLOWS }, () => one);
+  const page = createElement(Results, { experiment: experiment as unknown as Experiment });
+  const html = await drawn(page, [...KNOWN, [["flow-records", 3, 1], records]]);
+  expect(html).toContain("Drawn of the first 20,000 flows");
 });

@@ -13,7 +13,8 @@ import { SchemeMark } from "../parts/SchemeMark";
 import { digits } from "../parts/units";
 import { BarChart } from "./BarChart";
 import { comparedBars, labelIn, stylesIn } from "./comparing";
-import { useExperiment, useFlowRecords } from "./queries";
+import { MOST_FLOWS, useExperiment, useFlowRecords } from "./queries";
+import { FirstFlows } from "./Results";
 import { shortFlowTimes } from "./times";
 import type { Experiment, ResultDocument } from "./types";
 
@@ -135,6 +136,7 @@ function BothDistributions({
     <div>
       <SchemeDistribution of={curves} />
       <Quiet>Completion times of short flows; dashed: experiment {b.id}.</Quiet>
+      {[ofA, ofB].some(({ data }) => (data?.length ?? 0) >= MOST_FLOWS) && <FirstFlows />}
     </div>
   );
 }

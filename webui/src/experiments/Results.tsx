@@ -12,7 +12,7 @@ import { BarChart } from "./BarChart";
 import { measures } from "./bars";
 import { Claims } from "./Claims";
 import { Downloads } from "./Downloads";
-import { useFlowRecords } from "./queries";
+import { MOST_FLOWS, useFlowRecords } from "./queries";
 import { shortFlowTimes } from "./times";
 import { type Experiment, OVER, type ResultDocument, type SweepDocument } from "./types";
 
@@ -22,6 +22,7 @@ export function Results({ experiment }: { experiment: Experiment }) {
   const { points } = (experiment.summary ?? {}) as SweepDocument;
   const records = useFlowRecords(experiment.id, experiment.runs?.length ?? 0);
   const times = useMemo(() => shortFlowTimes(experiment, records.data ?? []), [experiment, records.data]);
+  const isPart = (records.data?.length ?? 0) >= MOST_FLOWS;
   const limited = document.cpu_limited === true;
   const going = !document.schemes && !OVER.includes(experiment.state);
   return (
@@ -39,6 +40,7 @@ export function Results({ experiment }: { experiment: Experiment }) {
           {times.length > 0 && (
             <Panel title="Completion times of short flows">
               <SchemeDistribution of={times} />
+              {isPart && <FirstFlows />}
             </Panel>
           )}
         </Grid>
@@ -49,6 +51,7 @@ export function Results({ experiment }: { experiment: Experiment }) {
         >
           <SchemeDistribution of={times} />
           <Quiet>Not all runs are over: schemes have had different numbers of flows.</Quiet>
+          {isPart && <FirstFlows />}
         </Panel>
       )}
       {document.schemes && (
@@ -59,6 +62,16 @@ export function Results({ experiment }: { experiment: Experiment }) {
       <Claims claims={document.claims ?? []} points={points?.map(({ words = "" }) => words) ?? []} />
       <Downloads experiment={experiment} />
     </>
+  );
+}
+
+/** Say that curves are of a part of the flows. */
+export function FirstFlows() {
+  return (
+    <Quiet>
+      Drawn of the first {count(MOST_FLOWS, "flow")}, in the order in which runs ended: schemes may have
+      different numbers of them. All are in the files below.
+    </Quiet>
   );
 }
 

@@ -4,7 +4,8 @@ import { continued } from "../api/known";
 import type { EngineView, ExperimentsView, FlowRecord, ProgressView, SpecsView } from "../api/schema";
 import { type Experiment, OVER } from "./types";
 
-const MOST_FLOWS = 20_000;
+/** Records of an experiment that are drawn. */
+export const MOST_FLOWS = 20_000;
 
 /** Return experiments, newest first, a page at a time. */
 export const useExperiments = () =>

@@ -5,6 +5,9 @@ import type { RunView } from "../src/api/schema";
 import { CaptonPanels } from "../src/capton/CaptonPanels";
 import { FlowsPage } from "../src/flows/FlowsPage";
 import { LiveStage } from "../src/tour/LiveStage";
+import { RoleContext } from "../src/app/role";
+import { FieldChanges } from "../src/experiments/FieldChanges";
+import { RunLive } from "../src/tour/RunLive";
 import { TpfsPanels } from "../src/tpfs/TpfsPanels";
 import { type Answers, drawn } from "./drawn";
 
@@ -70,4 +73,19 @@ test("a tour whose address names an experiment that is not there leads back to t
   const html = await shown(stage, NO_RUN, [[["experiments", 17], new Error("no experiment 17")]]);
   expect(html).toContain("no experiment 17");
   expect(html).toContain("Back to the recording");
+});
+
+test("a step is begun only once it is known whether labs or simulations are run", async () => {
+  const button = createElement(RunLive, { scheme: "ecmp", watch: () => undefined });
+  const page = createElement(RoleContext, { value: "operate" }, button);
+  expect(await shown(page, NO_RUN)).not.toContain("<button");
+  const engine = { workers: 0, simulation_workers: 2, running: [], queued: [] };
+  expect(await shown(page, NO_RUN, [[["engine"], engine]])).toContain("Simulate ECMP yourself");
+});
+
+test("a value that a field does not have is shown, as it is sent", async () => {
+  const field = { field: "fabric.topology", kind: "", description: "", choices: ["leaf-spine", "fat-tree"] };
+  const changes = [{ field: field.field, value: "10" }];
+  const form = createElement(FieldChanges, { changes, fields: [field], edit: String, wrong: () => true });
+  expect(await shown(form, NO_RUN)).toMatch(/<option value="10" selected="">/);
 });

@@ -40,7 +40,8 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
     setDraft(changed);
   };
   const edit = (more: Partial<Draft>): void => put({ ...draft, ...more });
-  const kinds = kindsOf(useEngine().data);
+  const engine = useEngine().data;
+  const kinds = kindsOf(engine);
   const checked = useDeferredValue(draft);
   const check = useQuery({
     queryKey: ["check", checked, kinds],
@@ -163,7 +164,11 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
         )}
       </div>
       <Group>
-        <Button variant="filled" type="submit" disabled={begin.isPending || !mayBegin}>
+        <Button
+          variant="filled"
+          type="submit"
+          disabled={begin.isPending || !mayBegin || engine === undefined}
+        >
           {begin.isPending ? "Submitting …" : "Begin"}
         </Button>
       </Group>

@@ -39,7 +39,7 @@ export function FieldChanges({ changes, edit, fields, wrong }: Props) {
                 flex={1}
                 value={change.value}
                 onChange={(event) => put(index, { value: event.target.value })}
-                data={["", ...known.choices]}
+                data={[...new Set(["", change.value, ...known.choices])]}
               />
             ) : (
               <TextInput

@@ -17,7 +17,8 @@ import { NAMES, type SchemeName } from "./recordings";
 export function RunLive({ scheme, watch }: { scheme: SchemeName; watch: (experiment: number) => void }) {
   const queue = useHas("/specs") === true;
   const role = useRole();
-  const kind = kindsOf(useEngine().data)[0] ?? "lab";
+  const engine = useEngine().data;
+  const kind = kindsOf(engine)[0] ?? "lab";
   const queries = useQueryClient();
   const begin = useMutation({
     mutationFn: () => change<Experiment>("POST", "/experiments", liveRun(scheme, kind)),
@@ -27,7 +28,8 @@ export function RunLive({ scheme, watch }: { scheme: SchemeName; watch: (experim
       else navigateFrom("/tour", `/compare/${made.id}`);
     },
   });
-  if (!queue || role !== "operate") return null;
+  // Before the queue says what it runs, a lab would be asked for that no worker may take.
+  if (!queue || role !== "operate" || engine === undefined) return null;
   return (
     <>
       <Button

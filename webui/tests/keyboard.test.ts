@@ -4,6 +4,9 @@ import { isFor } from "../src/app/keyboard";
 /** As much of the DOM as is asked of the target of a key. */
 class Element extends EventTarget {
   isContentEditable = false;
+  tabIndex = 0;
+  clientWidth = 100;
+  scrollWidth = 100;
   constructor(
     readonly type: string,
     readonly role = "",
@@ -38,4 +41,11 @@ test("arrow keys elsewhere go through the steps, and text takes every key", () =
     false,
   ]);
   expect(["ArrowLeft", "k"].map((key) => isFor(new Input("text"), key))).toEqual([true, true]);
+});
+
+test("arrow keys scroll the wide table that has the focus", () => {
+  const table = Object.assign(new Element(""), { scrollWidth: 300 });
+  expect(["ArrowRight", "k"].map((key) => isFor(table, key))).toEqual([true, false]);
+  const page = Object.assign(new Element(""), { scrollWidth: 300, tabIndex: -1 });
+  expect(isFor(page, "ArrowRight")).toBe(false);
 });

@@ -19,10 +19,13 @@ function typesInto(target: EventTarget | null): boolean {
 /** Controls that arrow keys operate: choices of a group, sliders. */
 const BY_ARROWS = "input[type=radio], [role=radio], [role=slider]";
 
-/** Return true if *key* is for the control *target* itself: text, or an arrow that changes its value. */
+/** Return true if *key* is for *target* itself: text, or an arrow that changes its value or scrolls it. */
 export function isFor(target: EventTarget | null, key: string): boolean {
   if (typesInto(target)) return true;
-  return key.startsWith("Arrow") && target instanceof HTMLElement && target.closest(BY_ARROWS) !== null;
+  if (!key.startsWith("Arrow") || !(target instanceof HTMLElement)) return false;
+  return (
+    target.closest(BY_ARROWS) !== null || (target.tabIndex === 0 && target.scrollWidth > target.clientWidth)
+  );
 }
 
 /** Call the handler of a key that is pressed alone. */

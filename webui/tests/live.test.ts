@@ -28,7 +28,8 @@ class Stream {
 }
 
 const event = (cursor: number, kind: string): EventHead => ({ cursor, at: cursor, kind });
-const topicOf = ({ kind }: EventHead): string => (kind === "mode-changed" ? "modes" : "fabric");
+const topicOf = ({ kind }: EventHead): string =>
+  kind === "mode-changed" ? "modes" : kind.startsWith("experiment") ? "experiments" : "fabric";
 
 /** Answer for the log of events as docs/api.md says; *log* may be changed. */
 function logOf(log: EventHead[]): string[] {
@@ -163,4 +164,14 @@ test("a stream without samples that has broken off is lost until it is there aga
   expect(store.connection).toBe("lost");
   Stream.newest.greet("a-1", 1, true);
   expect(store.connection).toBe("live");
+});
+
+test("what happened stays in the log however long an experiment reports its progress", async () => {
+  const progress = Array.from({ length: 700 }, (_, index) => event(index + 3, "experiment-progress"));
+  watch([event(1, "link-down"), event(2, "link-up"), ...progress]);
+  Stream.newest.greet("a-702", 702);
+  await answered();
+  for (let cursor = 703; cursor < 1_300; cursor += 1)
+    Stream.newest.send("experiments", event(cursor, "experiment-progress"), `a-${cursor}`);
+  expect(cursors()).toEqual([2, 1]);
 });

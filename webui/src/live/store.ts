@@ -1,6 +1,7 @@
 /** What the stream of events has sent, in slices that views subscribe to one by one. */
 
 import type { EventHead, FlowsSample, Hello, LinksSample } from "../api/types";
+import { eventWords } from "../fabric/eventWords";
 import { FlowHistory } from "./flowHistory";
 import { LinkHistory } from "./linkHistory";
 
@@ -15,7 +16,6 @@ const KEPT_LOG = 500;
 
 /** Topics of the log, which is for what a person reads: modes change many times a second. */
 export const READ_TOPICS: readonly LogTopic[] = LOG_TOPICS.filter((topic) => topic !== "modes");
-const UNREAD: ReadonlySet<string> = new Set(["state-sent"]);
 
 export class LiveStore {
   connection: Connection = "connecting";
@@ -26,7 +26,7 @@ export class LiveStore {
   aheadS = 0;
   links: LinksSample | null = null;
   flows: FlowsSample | null = null;
-  /** Newest first. */
+  /** Events that have words, newest first: others come each second while an experiment runs. */
   log: readonly EventHead[] = [];
   linkHistory = new LinkHistory();
   flowHistory = new FlowHistory();
@@ -79,7 +79,7 @@ export class LiveStore {
 
   #add(events: readonly EventHead[]): void {
     const known = new Set(this.log.map((event) => event.cursor));
-    const fresh = events.filter((event) => !UNREAD.has(event.kind) && !known.has(event.cursor));
+    const fresh = events.filter((event) => eventWords(event) !== null && !known.has(event.cursor));
     if (fresh.length === 0) return;
     this.log = [...fresh, ...this.log].sort((left, right) => right.cursor - left.cursor).slice(0, KEPT_LOG);
     this.#notify("log");

@@ -175,3 +175,34 @@ test("what happened stays in the log however long an experiment reports its prog
     Stream.newest.send("experiments", event(cursor, "experiment-progress"), `a-${cursor}`);
   expect(cursors()).toEqual([2, 1]);
 });
+
+test("events of an experiment ask again for its answers, not for all results and lists each second", async () => {
+  vi.useFakeTimers();
+  watch([]);
+  Stream.newest.greet("a-1", 1);
+  await vi.advanceTimersByTimeAsync(1_000);
+  const keys = [["list"], [5], [5, "progress"], [4], [4, "compare", 5], [9], [9, "figures"]].map((rest) => [
+    "experiments",
+    ...rest,
+  ]);
+  const asked = async (happened: object): Promise<unknown[]> => {
+    for (const key of keys) queries.setQueryData(key, "known");
+    Stream.newest.send("experiments", { cursor: 2, at: 1, ...happened });
+    await vi.advanceTimersByTimeAsync(1_000);
+    return keys
+      .filter((key) => queries.getQueryState(key)?.isInvalidated)
+      .map((key) => key.slice(1).join(" "));
+  };
+  const progress = { kind: "experiment-progress", experiment: 5, progress: { runs_done: 1 } };
+  expect(await asked(progress)).toEqual([]);
+  expect(queries.getQueryData(["experiments", 5, "progress"])).toEqual({ runs_done: 1 });
+  expect(await asked({ kind: "run-added", experiment: 5, parent: null })).toEqual([
+    "5",
+    "5 progress",
+    "4 compare 5",
+  ]);
+  const ended = { kind: "experiment-ended", experiment: 5 };
+  const mine = ["5", "5 progress", "4 compare 5"];
+  expect(await asked({ ...ended, parent: 9 })).toEqual([...mine, "9", "9 figures"]);
+  expect(await asked({ ...ended, parent: null })).toEqual(["list", ...mine]);
+});

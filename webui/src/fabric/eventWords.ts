@@ -42,8 +42,9 @@ export function eventWords(event: EventHead): string | null {
       return `two hosts claim the address ${text(event["ipv4"])}`;
     case "switch-refused":
       return `switch ${text(event["switch"])} refused a message`;
-    case "experiment-created":
     case "experiment-submitted":
+      return `experiment ${text(event["experiment"])} (${text(event["name"])}) was submitted`;
+    case "experiment-created":
       return `experiment ${text(event["experiment"])} (${text(event["name"])}) began`;
     case "experiment-ended":
       return `experiment ${text(event["experiment"])} (${text(event["name"])}) ${text(event["state"])}`;

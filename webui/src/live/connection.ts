@@ -1,6 +1,6 @@
 /** The stream of events: opened, watched, opened again; what it sends goes to the store and to the query cache. */
 
-import type { QueryClient } from "@tanstack/react-query";
+import type { QueryClient, QueryKey } from "@tanstack/react-query";
 import { BASE, get } from "../api/client";
 import type { EventsView, ModesView } from "../api/schema";
 import type { EventHead, FlowsSample, Hello, LinksSample } from "../api/types";
@@ -21,9 +21,16 @@ const QUERIES: Record<LogTopic, readonly string[]> = {
   modes: [],
   scheme: ["scheme", "health"],
   agents: ["agents", "health", "fabric"],
-  experiments: ["experiments", "engine"],
+  experiments: ["engine"],
   faults: ["faults", "fabric"],
 };
+
+/**
+ * Return true if *key* is of an answer about one of *experiments*, or of the list of all where that counts (*listed*):
+ * lists and results are long, and events many while experiments run.
+ */
+const isAbout = (key: QueryKey, experiments: ReadonlySet<unknown>, listed: boolean): boolean =>
+  key[0] === "experiments" && (key[1] === "list" ? listed : key.some((part) => experiments.has(part)));
 
 /** Keys of lists that are continued (api/known.ts). */
 const LISTS: ReadonlySet<unknown> = new Set(["flows", "flow-records"]);
@@ -34,6 +41,8 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
   let stream: EventSource | null = null;
   let retry: ReturnType<typeof setTimeout> | undefined;
   const stale = new Set<string>();
+  const changed = new Set<unknown>();
+  let listed = false;
   let refresh: ReturnType<typeof setTimeout> | undefined;
 
   function received(sampled: boolean): void {
@@ -46,16 +55,29 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
 
   function askAgain(keys: readonly string[]): void {
     for (const key of keys) stale.add(key);
-    if (stale.size === 0) return;
+    if (stale.size + changed.size === 0) return;
     refresh ??= setTimeout(() => {
       refresh = undefined;
       for (const key of stale) void queries.invalidateQueries({ queryKey: [key] });
+      const about = [new Set(changed), listed] as const;
+      void queries.invalidateQueries({ predicate: ({ queryKey }) => isAbout(queryKey, ...about) });
       stale.clear();
+      changed.clear();
+      listed = false;
     }, REFRESH_MS);
   }
 
   function happened(topic: LogTopic, event: EventHead): void {
     store.takeEvent(topic, event);
+    if (event.kind === "experiment-progress") {
+      const key = ["experiments", event["experiment"], "progress"];
+      queries.setQueryData(key, (known: unknown) => known && event["progress"]);
+      return;
+    }
+    if (topic === "experiments") {
+      for (const id of [event["experiment"], event["parent"]]) if (id != null) changed.add(id);
+      listed ||= event.kind !== "run-added" && event["parent"] == null; // points are not in the list
+    }
     askAgain(QUERIES[topic]);
     if (event.kind === "mode-changed") {
       queries.setQueryData<ModesView>(["modes", source], (known) => known && withMode(known, event));

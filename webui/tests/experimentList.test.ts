@@ -1,6 +1,7 @@
 import { createElement } from "react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ExperimentList } from "../src/experiments/ExperimentList";
+import { ranS } from "../src/experiments/times";
 import { dayTime } from "../src/parts/units";
 import { drawn } from "./drawn";
 
@@ -22,4 +23,12 @@ test("an experiment that waits is said to be submitted, not to have begun", asyn
   const cells = [...html.matchAll(/<td[^>]*>(?:<span[^>]*>)?([^<]*)/g)].map(([, cell]) => cell);
   expect(heads).toEqual(["experiment", "state", "submitted", "took"]);
   expect(cells).toEqual(["◌ queued", dayTime(1e9), "–"]);
+});
+
+test("what was cancelled in the queue has run for no time", () => {
+  const times = { created_at: 100, started_at: null, finished_at: 700 };
+  expect(ranS({ ...times, kind: "experiment" })).toBeNull();
+  expect(ranS({ ...times, kind: "sweep", started_at: 400 })).toBe(300);
+  expect(ranS({ ...times, kind: "recorded" })).toBe(600);
+  expect(ranS({ ...times, kind: "experiment", started_at: 400, finished_at: null })).toBeNull();
 });

@@ -7,6 +7,9 @@ import { Quiet } from "../parts/Quiet";
 import { dayTime, duration } from "../parts/units";
 import { useExperiments } from "./queries";
 import { StateMark } from "./StateMark";
+import { ranS } from "./times";
+
+const took = (seconds: number | null): string => (seconds === null ? "–" : duration(seconds));
 
 export function ExperimentList() {
   const list = useExperiments();
@@ -37,9 +40,7 @@ export function ExperimentList() {
                     </>,
                     <StateMark state={experiment.state} />,
                     dayTime(experiment.created_at),
-                    experiment.finished_at === null
-                      ? "–"
-                      : duration(experiment.finished_at - (experiment.started_at ?? experiment.created_at)),
+                    took(ranS(experiment)),
                   ],
                 }))}
               />

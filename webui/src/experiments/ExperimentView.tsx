@@ -26,6 +26,7 @@ import { StateMark } from "./StateMark";
 import { sweepParts } from "./sweep";
 import { SweepCharts } from "./SweepCharts";
 import { SweepPoints } from "./SweepPoints";
+import { ranS } from "./times";
 import { type Experiment, OVER, type SweepDocument } from "./types";
 
 /** Show an experiment: its progress, its results, and those of another experiment beside them. */
@@ -93,8 +94,9 @@ function LiveRun({ experiment }: { experiment: number }) {
 }
 
 /** Return how long a finished experiment ran, without its time in the queue; an empty text before. */
-function ran({ started_at, created_at, finished_at }: Experiment): string {
-  return finished_at === null ? "" : `, ran ${duration(finished_at - (started_at ?? created_at))}`;
+function ran(experiment: Experiment): string {
+  const seconds = ranS(experiment);
+  return seconds === null ? "" : `, ran ${duration(seconds)}`;
 }
 
 function Actions({ experiment, over }: { experiment: Experiment; over: boolean }) {

@@ -1,4 +1,4 @@
-/** Completion times of an experiment's short flows, by scheme. */
+/** How long an experiment took, and completion times of its short flows, by scheme. */
 
 import type { FlowRecord } from "../api/schema";
 import type { SchemeTimes } from "../fct/SchemeDistribution";
@@ -28,4 +28,19 @@ export function shortFlowTimes(experiment: Experiment, records: readonly FlowRec
     const times = known.get(label)?.sort((left, right) => left - right);
     return times ? [{ label, scheme, style: own.get(label), times }] : [];
   });
+}
+
+/**
+ * Return how long an experiment ran, without its time in the queue, in seconds; null: it goes on, or never began. A
+ * recorded experiment has had no queue.
+ */
+export function ranS({
+  kind,
+  created_at,
+  started_at,
+  finished_at,
+}: Pick<Experiment, "created_at" | "started_at" | "finished_at"> & { kind?: Experiment["kind"] }):
+  number | null {
+  const began = kind === "recorded" ? created_at : started_at;
+  return finished_at === null || began == null ? null : finished_at - began;
 }

@@ -26,11 +26,24 @@ function drawing(scale: number, at: number, made = recording()) {
   const trace = parseTrace(made);
   const frame = new Replay(trace).frame(at);
   const scene = { trace, places: places(trace), frame, width: 900 * scale, height: 500 * scale, scale };
-  draw(context, { ...scene, flow: null, colour: (name) => name });
-  return { calls, scene };
+  const colours: string[] = [];
+  const colour = (name: string): string => {
+    colours.push(name);
+    return name;
+  };
+  draw(context, { ...scene, flow: null, colour });
+  return { calls, colours, scene };
 }
 
 const pixels = (font: string): number => Number.parseFloat(font);
+
+suite("a frame", () => {
+  it("reads each colour of the page once, however many packets it has", () => {
+    const { colours } = drawing(1, 0.6 * MS);
+    expect(colours.length).toBeGreaterThan(3);
+    expect(new Set(colours).size).toBe(colours.length);
+  });
+});
 
 suite("on a projector", () => {
   const SCALE = 1.3;

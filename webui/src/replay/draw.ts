@@ -40,7 +40,8 @@ export interface Drawing extends Scene {
   colour: (name: string) => string;
 }
 
-export function draw(context: CanvasRenderingContext2D, drawing: Drawing): void {
+export function draw(context: CanvasRenderingContext2D, asked: Drawing): void {
+  const drawing = { ...asked, colour: onceEach(asked.colour) };
   context.clearRect(0, 0, drawing.width, drawing.height);
   drawLinks(context, drawing);
   drawQueues(context, drawing);
@@ -51,6 +52,16 @@ export function draw(context: CanvasRenderingContext2D, drawing: Drawing): void 
   drawDrops(context, drawing);
   drawNodes(context, drawing);
   drawReleases(context, drawing);
+}
+
+/** Return *colour* that is read from the page once a name: a frame may have thousands of packets. */
+function onceEach(colour: (name: string) => string): (name: string) => string {
+  const known = new Map<string, string>();
+  return (name) => {
+    const value = known.get(name) ?? colour(name);
+    known.set(name, value);
+    return value;
+  };
 }
 
 function drawLinks(context: CanvasRenderingContext2D, drawing: Drawing): void {

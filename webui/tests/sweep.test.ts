@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { comparedBars, OLDER, othersThan } from "../src/experiments/comparing";
+import { comparedBars, OLDER, othersThan, three } from "../src/experiments/comparing";
 import { alongAxis, sweepParts } from "../src/experiments/sweep";
 import { shortFlowTimes } from "../src/experiments/times";
 import type { ComparedScheme, FlowRecord } from "../src/api/schema";
@@ -200,4 +200,8 @@ test("a line goes along its axis, however the sweep's values are sorted", () => 
     alongAxis(all.map((tick) => ({ tick }))).map(({ tick }) => tick);
   expect(ticks([0.8, 0.2, 10])).toEqual([0.2, 0.8, 10]);
   expect(ticks(["linux", "dctcp"])).toEqual(["linux", "dctcp"]);
+});
+
+test("a small ratio of two experiments is not rounded to nothing", () => {
+  expect([0, 0.0034, 0.35, 1.2, 123.4].map(three)).toEqual(["0", "0.0034", "0.35", "1.20", "123"]);
 });

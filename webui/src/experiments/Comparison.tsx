@@ -10,17 +10,12 @@ import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
 import { Quiet } from "../parts/Quiet";
 import { SchemeMark } from "../parts/SchemeMark";
-import { digits } from "../parts/units";
 import { BarChart } from "./BarChart";
-import { comparedBars, labelIn, stylesIn } from "./comparing";
+import { comparedBars, labelIn, stylesIn, three } from "./comparing";
 import { MOST_FLOWS, useExperiment, useFlowRecords } from "./queries";
 import { FirstFlows } from "./Results";
 import { shortFlowTimes } from "./times";
 import type { Experiment, ResultDocument } from "./types";
-
-/** Return *value* with up to three digits, as shares may be small. */
-const three = (value: number): string =>
-  value !== 0 && Math.abs(value) < 0.1 ? value.toPrecision(2) : digits(value);
 
 function words(estimate: EstimateView): string {
   const interval =
@@ -91,7 +86,7 @@ function Both({ a, b, schemes }: { a: Experiment; b: Experiment; schemes: readon
               `${measure.title}, ${measure.unit}`,
               words(measure.a),
               words(measure.b),
-              measure.ratio === null ? "–" : measure.ratio.toFixed(2),
+              measure.ratio === null ? "–" : three(measure.ratio),
             ],
           })),
         )}

@@ -12,6 +12,10 @@ export interface Side {
   schemes: Labels;
 }
 
+/** Return *value* with up to three digits, as shares, and ratios of them, may be small. */
+export const three = (value: number): string =>
+  value !== 0 && Math.abs(value) < 0.1 ? value.toPrecision(2) : digits(value);
+
 /** Return the label of a scheme in an experiment: `caps · 12`. */
 export const labelIn = (label: string, experiment: number): string => `${label} · ${experiment}`;
 

@@ -48,4 +48,6 @@ test("arrow keys scroll the wide table that has the focus", () => {
   expect(["ArrowRight", "k"].map((key) => isFor(table, key))).toEqual([true, false]);
   const page = Object.assign(new Element(""), { scrollWidth: 300, tabIndex: -1 });
   expect(isFor(page, "ArrowRight")).toBe(false);
+  const inline = Object.assign(new Element(""), { scrollWidth: 80, clientWidth: 0 });
+  expect(isFor(inline, "ArrowRight")).toBe(false);
 });

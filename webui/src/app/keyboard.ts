@@ -19,13 +19,15 @@ function typesInto(target: EventTarget | null): boolean {
 /** Controls that arrow keys operate: choices of a group, sliders. */
 const BY_ARROWS = "input[type=radio], [role=radio], [role=slider]";
 
+/** Return true if *target* is a box that is scrolled to the side; links within text have no width of their own. */
+const isWide = ({ tabIndex, clientWidth, scrollWidth }: HTMLElement): boolean =>
+  tabIndex === 0 && clientWidth > 0 && scrollWidth > clientWidth;
+
 /** Return true if *key* is for *target* itself: text, or an arrow that changes its value or scrolls it. */
 export function isFor(target: EventTarget | null, key: string): boolean {
   if (typesInto(target)) return true;
   if (!key.startsWith("Arrow") || !(target instanceof HTMLElement)) return false;
-  return (
-    target.closest(BY_ARROWS) !== null || (target.tabIndex === 0 && target.scrollWidth > target.clientWidth)
-  );
+  return target.closest(BY_ARROWS) !== null || isWide(target);
 }
 
 /** Call the handler of a key that is pressed alone. */

@@ -70,3 +70,12 @@ test("an address keeps what it is not told to change", () => {
   expect(withChanges("?flow=3&sort=-bytes", { flow: null, q: "h1" })).toBe("?sort=-bytes&q=h1");
   expect(withChanges("?flow=3", { flow: "" })).toBe("");
 });
+
+test("values that an address has and no list, choose nothing", () => {
+  const choice = choiceOf(new URLSearchParams("class=medium&state=done&sort=size"));
+  expect([choice.trafficClass, choice.state, choice.sort]).toEqual(["", "", "id"]);
+  expect(choiceOf(new URLSearchParams("class=long&state=ended"))).toMatchObject({
+    trafficClass: "long",
+    state: "ended",
+  });
+});

@@ -9,7 +9,7 @@ import { count } from "../parts/units";
 import { FollowedRun } from "../watch/FollowedRun";
 import { WatchSource } from "../watch/WatchSource";
 import { FlowTable } from "./FlowTable";
-import { choiceOf, chosenRows, withUpdates } from "./rows";
+import { choiceOf, chosenRows, CLASSES, STATES, withUpdates } from "./rows";
 import { useAllFlows } from "./useAllFlows";
 
 /** Show all flows that agents of the watched fabric reported, filtered and sorted as the address says. */
@@ -55,13 +55,13 @@ function Flows() {
           label="Class"
           value={choice.trafficClass}
           onChange={(event) => change({ class: event.target.value })}
-          data={[{ value: "", label: "all" }, "short", "long", "control"]}
+          data={[{ value: "", label: "all" }, ...CLASSES]}
         />
         <NativeSelect
           label="State"
           value={choice.state}
           onChange={(event) => change({ state: event.target.value })}
-          data={[{ value: "", label: "all" }, "active", "ended"]}
+          data={[{ value: "", label: "all" }, ...STATES]}
         />
         <Checkbox
           mb={6}

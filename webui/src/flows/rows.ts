@@ -35,14 +35,19 @@ export interface Choice {
   descending: boolean;
 }
 
+export const CLASSES: readonly string[] = ["short", "long", "control"];
+export const STATES: readonly string[] = ["active", "ended"];
+const known = (values: readonly string[], value: string | null): string =>
+  values.includes(value ?? "") ? (value ?? "") : "";
+
 /** Return the choice that an address holds, without fields that are not known. */
 export function choiceOf(search: URLSearchParams): Choice {
   const sort = search.get("sort") ?? "-id";
   const name = sort.replace(/^-/, "") as Column;
   return {
     text: search.get("q") ?? "",
-    trafficClass: search.get("class") ?? "",
-    state: search.get("state") ?? "",
+    trafficClass: known(CLASSES, search.get("class")),
+    state: known(STATES, search.get("state")),
     acks: search.get("acks") === "1",
     sort: COLUMNS.includes(name) ? name : "id",
     descending: COLUMNS.includes(name) ? sort.startsWith("-") : true,

@@ -6,14 +6,14 @@ import { drawn } from "./drawn";
 
 const paths = { paths: { "/api/v1/experiments/{experiment}/figures": {} } };
 const figures = { figures: [{ name: "by-size", caption: "By size.", formats: ["svg", "png"] }] };
-const page = (more: Partial<Experiment>) =>
+const page = (more: Partial<Experiment>, answer: unknown = figures) =>
   drawn(
     createElement(Downloads, {
       experiment: { id: 7, name: "small", kind: "experiment", runs: [], ...more } as Experiment,
     }),
     [
       [["openapi"], paths],
-      [["experiments", 7, "figures"], figures],
+      [["experiments", 7, "figures"], answer],
     ],
   );
 
@@ -34,4 +34,10 @@ test("a sweep, which the page draws itself, has its figures for print as files, 
   for (const part of [1, 2])
     for (const format of ["svg", "png"])
       expect(html).toContain(`/api/v1/experiments/7/figures/sweep.${format}?part=${part}`);
+});
+
+test("figures that cannot be listed are said to be missing, and why", async () => {
+  const failed = await page({ state: "finished" }, new Error("two figures are being drawn"));
+  expect(failed).toContain("No figures: two figures are being drawn");
+  expect(await page({ state: "finished" })).not.toContain("No figures");
 });

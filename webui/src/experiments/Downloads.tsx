@@ -32,6 +32,7 @@ export function Downloads({ experiment }: { experiment: Experiment }) {
   return (
     <Panel title="Figures and files">
       {!over && <Quiet>Figures are drawn once it is over.</Quiet>}
+      {shown && figures.isError && <Quiet>No figures: {figures.error.message}</Quiet>}
       <Grid least={600}>
         {shown &&
           figures.data?.figures.map((figure) => <MadeFigure key={figure.name} figure={figure} here={here} />)}

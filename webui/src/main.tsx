@@ -4,15 +4,13 @@ import "./style/page.css";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { worthRetrying } from "./api/queries";
+import { DEFAULTS } from "./api/queries";
 import { Appearance } from "./app/Appearance";
 import { Login } from "./app/Login";
 import { LiveContext } from "./live/useLive";
 import { LiveStore } from "./live/store";
 
-const queries = new QueryClient({
-  defaultOptions: { queries: { retry: worthRetrying, staleTime: 2_000, refetchOnWindowFocus: false } },
-});
+const queries = new QueryClient({ defaultOptions: DEFAULTS });
 const store = new LiveStore();
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no element #root");

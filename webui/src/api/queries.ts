@@ -1,6 +1,6 @@
 /** What views ask the controller for; events of the stream say when to ask again (live/connection.ts). */
 
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { type DefaultOptions, keepPreviousData, useQuery } from "@tanstack/react-query";
 import { BASE, get, RefusedError } from "./client";
 import type {
   FabricView,
@@ -21,6 +21,21 @@ import { RUN, useSource } from "./source";
 export function worthRetrying(failures: number, error: Error): boolean {
   return failures < 3 && (!(error instanceof RefusedError) || error.status === 0 || error.status >= 500);
 }
+
+/**
+ * How queries and changes are sent. Always: a controller on this machine answers without any network, too, which is all
+ * that the browser knows of.
+ */
+export const DEFAULTS: DefaultOptions = {
+  queries: {
+    retry: worthRetrying,
+    staleTime: 2_000,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: true,
+    networkMode: "always",
+  },
+  mutations: { networkMode: "always" },
+};
 
 /** Return true if the description of this controller's API has *path* (`/specs`); undefined while it is not known. */
 export function useHas(path: string): boolean | undefined {

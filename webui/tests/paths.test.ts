@@ -97,3 +97,9 @@ test("names of paths have room beside a flow's packets, that of paths within a l
   for (const name of ["within the leaf", "0xaabbccddeeff"])
     expect(ends.get(name)).toBeGreaterThan(7.5 * name.length);
 });
+
+test("a flow that was shown is not shown on when all is forgotten, as at another controller", () => {
+  const held = { id: 17, since: 1 };
+  expect(newestOf([], "long", held, 1 + 2 * HELD_S)).toEqual(held);
+  expect(newestOf([], "long", held, null)).toBeNull();
+});

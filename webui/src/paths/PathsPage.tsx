@@ -54,11 +54,17 @@ function useNewest(trafficClass: string): number | null {
   const source = useSource();
   const held = useRef<Held | null>(null);
   return useMemo(() => {
-    if (!sample) return null;
     const isPending =
-      held.current && queries.getQueryState(["flow", source, held.current.id])?.status === "pending";
+      sample &&
+      held.current &&
+      queries.getQueryState(["flow", source, held.current.id])?.status === "pending";
     if (isPending) return held.current!.id; // to replace it unseen would show nothing where answers take long
-    held.current = newestOf(store.flowHistory.recent(RECENT_S), trafficClass, held.current, sample.at);
+    held.current = newestOf(
+      store.flowHistory.recent(RECENT_S),
+      trafficClass,
+      held.current,
+      sample?.at ?? null,
+    );
     return held.current?.id ?? null;
   }, [sample, store, queries, source, trafficClass]);
 }

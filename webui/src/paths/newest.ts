@@ -15,14 +15,16 @@ export interface Held {
 
 /**
  * Return the flow to show at *now* (s). An active long flow stays; a short flow is replaced by the next after HELD_S.
- * *traces*: newest number first.
+ * *traces*: newest number first. Without a sample (*now* null) there is none: what was shown may be another
+ * controller's.
  */
 export function newestOf(
   traces: readonly FlowTrace[],
   trafficClass: string,
   held: Held | null,
-  now: number,
+  now: number | null,
 ): Held | null {
+  if (now === null) return null;
   const candidates = traces.filter(
     ({ flow }) =>
       flow.traffic_class === trafficClass &&

@@ -94,16 +94,24 @@ export const useSchemes = () =>
     staleTime: 300_000,
   });
 
+/** Return when a flow is asked for again, in ms: twice a second while it lives; seldom once it has ended, or is not there. */
+export const flowEveryMs = ({
+  data,
+  error,
+}: {
+  data: FlowDetail | undefined;
+  error: Error | null;
+}): number => (error !== null || data?.flow.state === "ended" ? 5_000 : 500);
+
 /**
- * Return a flow in detail, asked twice a second while it lives, then at longer intervals. The flow before it stays
- * until it has arrived.
+ * Return a flow in detail, asked for again as it lives. The flow before it stays until it has arrived.
  */
 export function useFlowDetail(id: number) {
   const source = useSource();
   return useQuery({
     queryKey: ["flow", source, id],
     queryFn: ({ signal }) => get<FlowDetail>(`${source}/flows/${id}`, signal),
-    refetchInterval: (query) => (query.state.data?.flow.state === "ended" ? 5_000 : 500),
+    refetchInterval: ({ state }) => flowEveryMs(state),
     placeholderData: keepPreviousData,
   });
 }

@@ -1,6 +1,8 @@
 import { onlineManager, QueryClient } from "@tanstack/react-query";
 import { afterEach, expect, test, vi } from "vitest";
-import { DEFAULTS } from "../src/api/queries";
+import type { FlowDetail } from "../src/api/schema";
+import { DEFAULTS, flowEveryMs } from "../src/api/queries";
+import { flow } from "./flow";
 
 afterEach(() => onlineManager.setOnline(true));
 
@@ -13,4 +15,12 @@ test("a browser without a network asks the controller on its own machine, and se
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(asked).toHaveBeenCalledTimes(2);
   expect(queries.getQueryData(["health"])).toBe("answer");
+});
+
+test("a flow that is not there is not asked for twice a second", () => {
+  const detail = (state: "active" | "ended") => ({ flow: flow(1, { state }) }) as FlowDetail;
+  expect(flowEveryMs({ data: undefined, error: null })).toBe(500);
+  expect(flowEveryMs({ data: detail("active"), error: null })).toBe(500);
+  expect(flowEveryMs({ data: detail("ended"), error: null })).toBe(5_000);
+  expect(flowEveryMs({ data: undefined, error: new Error("flow 1 is not known") })).toBe(5_000);
 });

@@ -126,9 +126,10 @@ test("a stream that goes on keeps what is known, and events that it lost are ask
 
 test("lists of flows are continued while the stream goes on, and asked for anew at another controller", () => {
   watch([]);
-  Stream.newest.greet("a-1", 1);
   const key = ["flows", ""];
   queries.setQueryData(key, [3, 2, 1]);
+  Stream.newest.greet("a-1", 1); // the list is of this controller: it was asked for while the stream was opened
+  expect(continued(queries, key)).toEqual([3, 2, 1]);
   Stream.newest.greet("a-1", 1, true);
   Stream.newest.send("gap", { lost: 100 });
   expect(continued(queries, key)).toEqual([3, 2, 1]);

@@ -67,6 +67,13 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
     }, REFRESH_MS);
   }
 
+  /** Ask for everything again; *continuing*: lists of flows, which do not come from events, only for what is new. */
+  function askAll(continuing: boolean): void {
+    const predicate = ({ queryKey }: { queryKey: QueryKey }): boolean =>
+      !continuing || !LISTS.has(queryKey[0]);
+    void queries.invalidateQueries({ predicate });
+  }
+
   function happened(topic: LogTopic, event: EventHead): void {
     store.takeEvent(topic, event);
     if (event.kind === "experiment-progress") {
@@ -111,7 +118,7 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
     on<Hello>("hello", (hello) => {
       if (!hello.resumed) {
         // Anything may have happened since: the controller was restarted, or its events are gone.
-        void queries.invalidateQueries();
+        askAll(store.hello === null);
         store.clear();
       }
       if (store.log.length === 0) refill();
@@ -121,8 +128,7 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
     on<FlowsSample>("flows", (sample) => store.takeFlows(sample));
     on<{ lost: number }>("gap", () => {
       refill();
-      // Lists of flows do not come from events; to ask for all of them again would delay a slow reader even more.
-      void queries.invalidateQueries({ predicate: ({ queryKey }) => !LISTS.has(queryKey[0]) });
+      askAll(true); // the controller is the same; to ask for all flows again would delay a slow reader even more
     });
     for (const topic of LOG_TOPICS) on<EventHead>(topic, (event) => happened(topic, event));
     stream.addEventListener("error", () => {

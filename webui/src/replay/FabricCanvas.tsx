@@ -36,16 +36,16 @@ export function FabricCanvas({
     () => ({ trace, places: where, frame, width, height, scale }),
     [trace, where, frame, width, height, scale],
   );
+  // Of the screen that the window is on: a canvas of another size is empty until it is drawn again.
+  const pixels = window.devicePixelRatio || 1;
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!context) return;
-    const pixels = window.devicePixelRatio || 1;
     context.setTransform(pixels, 0, 0, pixels, 0, 0);
     const style = getComputedStyle(document.documentElement);
     const colour = (name: string): string => style.getPropertyValue(name).trim();
     draw(context, { ...scene, flow, colour });
-  }, [scene, flow, appearance]);
-  const pixels = window.devicePixelRatio || 1;
+  }, [scene, flow, appearance, pixels]);
   return (
     <>
       <Paper ref={box} withBorder bg="var(--card)" style={{ overflow: "hidden" }}>

@@ -1,6 +1,6 @@
 import { QueryClient } from "@tanstack/react-query";
 import { afterEach, expect, test, vi } from "vitest";
-import { endSession, get, RefusedError } from "../src/api/client";
+import { endSession, get, openSession, RefusedError } from "../src/api/client";
 import { onSessionOver } from "../src/app/session";
 
 /** Answer every request with *status*; 0: the controller does not answer. */
@@ -46,4 +46,13 @@ test("a session that is over already can be ended, and what goes wrong else is s
   await expect(endSession()).resolves.toBeUndefined();
   answering(0);
   await expect(endSession()).rejects.toThrow(RefusedError);
+});
+
+test.each([
+  ["a network's own log-in page", "<html>"],
+  ["an answer that broke off", '{"role": "oper'],
+])("%s is no answer, and is asked for again", async (_, body) => {
+  vi.stubGlobal("fetch", () => Promise.resolve(new Response(body)));
+  for (const asked of [openSession(), get("/health")])
+    await expect(asked).rejects.toMatchObject({ name: "RefusedError", status: 0 });
 });

@@ -49,12 +49,25 @@ async function send(path: string, init: RequestInit): Promise<Response> {
   return response;
 }
 
+async function bodyOf<T>(response: Response): Promise<T> {
+  try {
+    return (await response.json()) as T;
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new RefusedError({
+      title: "No answer",
+      status: 0,
+      detail: "the answer broke off, or is not the controller's: is something else between?",
+    });
+  }
+}
+
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   const response = await send(path, {
     ...(signal ? { signal } : {}),
     headers: { Accept: "application/json" },
   });
-  return (await response.json()) as T;
+  return bodyOf<T>(response);
 }
 
 export async function getText(path: string, signal?: AbortSignal): Promise<string> {
@@ -75,7 +88,7 @@ export async function change<T>(
     headers: { Accept: "application/json", "Content-Type": "application/json" },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  return (await response.json()) as T;
+  return bodyOf<T>(response);
 }
 
 export type Session = components["schemas"]["SessionView"];
@@ -85,7 +98,7 @@ export async function openSession(token?: string): Promise<Session> {
   const headers: Record<string, string> = { Accept: "application/json", "Content-Type": "application/json" };
   if (token) headers["Authorization"] = `Bearer ${token}`;
   const response = await send("/session", { method: "POST", headers });
-  return (await response.json()) as Session;
+  return bodyOf<Session>(response);
 }
 
 /** End this browser's session, if it has not ended yet. */

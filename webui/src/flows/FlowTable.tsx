@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useRef } from "react";
+import { memo, useMemo, useRef } from "react";
 import type { LiveFlow } from "../api/schema";
 import { bitRate, byteSize, clockTime, duration } from "../parts/units";
 import { useScale } from "../app/Appearance";
@@ -15,6 +15,15 @@ interface Props {
 }
 
 const ROW = 32;
+
+/**
+ * Return what places rows of *height* pixels. The virtualizer reckons places anew for another getItemKey alone, not for
+ * another size.
+ */
+export const rowsOf = (height: number) => ({
+  estimateSize: () => height,
+  getItemKey: (index: number) => index,
+});
 
 const SHOWN: readonly { column: Column; title: string; text: (flow: LiveFlow) => string }[] = [
   { column: "id", title: "flow", text: (flow) => String(flow.id) },
@@ -44,7 +53,7 @@ export function FlowTable({ rows, choice, sortBy, chosen, choose }: Props) {
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => frame.current,
-    estimateSize: () => height,
+    ...useMemo(() => rowsOf(height), [height]),
     overscan: 12,
     // Rows come with React's next frame, not within the browser's scroll event: there are some to spare.
     useFlushSync: false,

@@ -72,3 +72,31 @@ test("a port leads to its link, whatever that is called", async () => {
   const href = /href="([^"]*)"/.exec(html)?.[1] ?? "";
   expect(new URL(href, "http://localhost").searchParams.get("link")).toBe("rack#1&2-s+1");
 });
+
+test("of two thousand ports those that are fullest are drawn with each sample, all when they are asked for", async () => {
+  const store = new LiveStore();
+  const load = (packets: number) => {
+    const queues = [{ queue: 0, waiting_packets: packets, bits_per_s: 0, dropped_per_s: 0 }];
+    return {
+      bits_per_s: 0,
+      packets_per_s: 0,
+      share: null,
+      queued_packets: packets,
+      dropped_per_s: 0,
+      queues,
+    };
+  };
+  const links = Array.from({ length: 1000 }, (_, index) => ({
+    name: `l${index}-s1`,
+    kind: "fabric" as const,
+    up: true,
+    rate_kbps: 1,
+    ab: load(index),
+    ba: load(0),
+  }));
+  store.takeLinks({ at: 1, interval_s: 1, links });
+  const html = await drawn(createElement(LiveContext, { value: store }, createElement(Queues)));
+  expect(html.match(/<tr/g)?.length).toBeLessThan(150);
+  expect(html).toContain("l999 → s1");
+  expect(html).toContain("Show all 2,000 rows");
+});

@@ -64,6 +64,7 @@ function Scheduler() {
             <Panel title="Shares of links">
               <DataTable
                 label="Links with their grants"
+                live
                 maxHeight={420}
                 head={["link", "granted", "of", "share"]}
                 rows={[...capton.links]

@@ -31,6 +31,7 @@ function Rows({ choose }: { choose: (name: string) => void }) {
   return (
     <DataTable
       label="Links"
+      live
       maxHeight={420}
       head={["link", "state", "carries", "up the tiers", "down the tiers", "waiting", "dropped"]}
       rows={links.map((link) => ({

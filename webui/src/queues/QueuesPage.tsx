@@ -86,6 +86,7 @@ export function Queues({ first }: { first?: number }) {
       ) : (
         <DataTable
           label="Queues of ports"
+          live
           {...(first === undefined ? { maxHeight: "75vh" } : {})}
           head={["port", "dropped", ...Array.from({ length: number }, (_, queue) => `queue ${queue}`)]}
           rows={rows.map((row) => ({

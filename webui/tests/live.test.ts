@@ -24,7 +24,19 @@ class Stream {
   greet(id: string, cursor: number, resumed = false): void {
     this.send("hello", { id, cursor, resumed, version: "", at: 0, topics: [] }, id);
   }
-  close(): void {}
+  closed = false;
+  close(): void {
+    this.closed = true;
+  }
+}
+
+/** The page, in sight or not. */
+class Page extends EventTarget {
+  hidden = false;
+  show(shown: boolean): void {
+    this.hidden = !shown;
+    this.dispatchEvent(new Event("visibilitychange"));
+  }
 }
 
 const event = (cursor: number, kind: string): EventHead => ({ cursor, at: cursor, kind });
@@ -55,7 +67,12 @@ let end: () => void;
 const cursors = (): number[] => store.log.map((one) => one.cursor);
 const answered = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
 
-beforeEach(() => vi.stubGlobal("EventSource", Stream));
+let page: Page;
+
+beforeEach(() => {
+  vi.stubGlobal("EventSource", Stream);
+  vi.stubGlobal("document", (page = new Page()));
+});
 afterEach(() => {
   vi.useRealTimers();
   end();
@@ -206,4 +223,24 @@ test("events of an experiment ask again for its answers, not for all results and
   const mine = ["5", "5 progress", "4 compare 5"];
   expect(await asked({ ...ended, parent: 9 })).toEqual([...mine, "9", "9 figures"]);
   expect(await asked({ ...ended, parent: null })).toEqual(["list", ...mine]);
+});
+
+test("a page that is hidden for minutes reads no stream, and goes on where it was when it is seen", async () => {
+  vi.useFakeTimers();
+  watch([]);
+  const first = Stream.newest;
+  first.greet("a-7", 7);
+  page.show(false);
+  await vi.advanceTimersByTimeAsync(30_000);
+  page.show(true);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(first.closed).toBe(false);
+  page.show(false);
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect([first.closed, Stream.newest === first, store.connection]).toEqual([true, true, "old"]);
+  page.show(true);
+  expect(Stream.newest).not.toBe(first);
+  expect(Stream.newest.url).toContain("since=a-7");
+  Stream.newest.greet("a-7", 7, true);
+  expect(store.connection).toBe("live");
 });

@@ -15,6 +15,12 @@ const REFRESH_MS = 300;
 /** Logged events of before this page was opened are asked for by so many. */
 const PAGE = 10_000;
 
+/**
+ * A page that is out of sight for this long reads no stream: the controller asks switches and agents for its sake, and a
+ * browser has six connections to a controller for all of its tabs.
+ */
+const UNSEEN_MS = 60_000;
+
 /** What to ask again when something of a topic happened. */
 const QUERIES: Record<LogTopic, readonly string[]> = {
   fabric: ["fabric", "health"],
@@ -103,6 +109,7 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
 
   function open(): void {
     stream?.close();
+    resting = false;
     const since = store.hello ? `&since=${encodeURIComponent(lastId ?? store.hello.id)}` : "";
     stream = new EventSource(
       `${BASE}${source}/events?topics=${[...LOG_TOPICS, "links", "flows"].join(",")}${since}`,
@@ -138,6 +145,20 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
     });
   }
 
+  /** Let go of the stream once the page was hidden for some time, and take it up where it was once it is seen. */
+  function seen(): void {
+    clearTimeout(unseen);
+    if (document.hidden) unseen = setTimeout(rest, UNSEEN_MS);
+    else if (resting) open();
+  }
+
+  function rest(): void {
+    resting = true;
+    clearTimeout(retry);
+    stream?.close();
+    store.setConnection("old");
+  }
+
   function again(): void {
     stream?.close();
     clearTimeout(retry);
@@ -147,7 +168,10 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
   let lastId: string | null = null;
   let past = new AbortController();
   let asking = false;
+  let resting = false;
+  let unseen: ReturnType<typeof setTimeout> | undefined;
   const tick = setInterval(() => {
+    if (resting) return;
     const health = watch.health(performance.now());
     if (health === "dead") {
       store.setConnection("lost");
@@ -166,7 +190,11 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
     }
   }, TICK_MS);
   open();
+  document.addEventListener("visibilitychange", seen);
+  seen();
   return () => {
+    document.removeEventListener("visibilitychange", seen);
+    clearTimeout(unseen);
     clearInterval(tick);
     clearTimeout(retry);
     clearTimeout(refresh);

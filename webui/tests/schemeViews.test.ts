@@ -1,13 +1,14 @@
 import { createElement } from "react";
 import { afterEach, expect, test, vi } from "vitest";
 import { SchemeControls } from "../src/control/SchemeControls";
+import { ExperimentForm } from "../src/experiments/ExperimentForm";
 import { NewExperiment } from "../src/experiments/NewExperiment";
 import { Evidence } from "../src/understand/Evidence";
 import { UnderstandPage } from "../src/understand/UnderstandPage";
 import { type Answers, drawn } from "./drawn";
 import { scheme } from "./scheme";
 
-const at = (pathname: string) => vi.stubGlobal("window", { location: { pathname, search: "" } });
+const at = (pathname: string, search = "") => vi.stubGlobal("window", { location: { pathname, search } });
 afterEach(() => vi.unstubAllGlobals());
 
 const inForce = (name: string): Answers => [
@@ -53,4 +54,16 @@ test("a list of schemes that does not come is said to be missing", async () => {
   const answers: Answers = [scheme!, [["schemes"], new Error("the controller does not answer")]];
   const html = await drawn(createElement(SchemeControls, { may: true }), answers);
   expect(html).toContain("There is no list of schemes: the controller does not answer");
+});
+
+test("an address of a preset that is not there says so beside the form", async () => {
+  const small = { name: "small", title: "", description: "", schemes: ["ecmp"], points: 0, runs: 1 };
+  const presets = [{ ...small, estimated_s: 1, claims: [], text: "" }];
+  const form = createElement(ExperimentForm, { presets });
+  at("/compare", "?preset=nowhere");
+  expect(await drawn(form)).toContain("There is no preset nowhere here");
+  for (const search of ["?preset=small", ""]) {
+    at("/compare", search);
+    expect(await drawn(form)).not.toContain("There is no preset");
+  }
 });

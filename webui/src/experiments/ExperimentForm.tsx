@@ -95,6 +95,7 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
         onChange={(event) => put({ ...untouched(event.target.value), kind: draft.kind })}
         data={presets.map(({ name, title }) => ({ value: name, label: `${name}: ${title}` }))}
       />
+      {search.has("preset") && first?.name !== wanted && <Quiet>There is no preset {wanted} here.</Quiet>}
       {preset && <Text c="dimmed">{preset.description}</Text>}
       {kinds.length > 1 ? (
         <NativeSelect

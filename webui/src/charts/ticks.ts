@@ -39,7 +39,7 @@ export function fitting(
 const LETTER = 8;
 const GAP = 16;
 /** Labels take no more of a chart's width. */
-const MOST_OF_WIDTH = 0.4;
+const MOST_OF_WIDTH = 0.5;
 
 /**
  * Return the room for *labels* at the left of a chart *width* pixels wide: its margin in pixels, and the letters of a

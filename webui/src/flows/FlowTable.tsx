@@ -138,7 +138,7 @@ const FlowRow = memo(function FlowRow({ flow, index, start, chosen, choose }: Ro
             <button onClick={() => choose(flow.id)}>{flow.id}</button>
           </div>
         ) : (
-          <div key={column} role="cell">
+          <div key={column} role="cell" title={text(flow)}>
             {text(flow)}
           </div>
         ),

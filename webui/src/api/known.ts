@@ -12,12 +12,12 @@ export function continued<T>(queries: QueryClient, key: QueryKey): T | undefined
   return state?.isInvalidated ? undefined : state?.data;
 }
 
-const FOLLOWED = ["followed"];
+/** Of which experiment the run was that was followed last. */
+const FOLLOWED = new WeakMap<QueryClient, number>();
 
 /** Forget what was known of another run than that of *experiment*: all runs have the same addresses. */
 export function follow(queries: QueryClient, experiment: number): void {
-  const before = queries.getQueryData<number>(FOLLOWED);
-  if (before === experiment) return;
-  queries.setQueryData(FOLLOWED, experiment);
+  if (FOLLOWED.get(queries) === experiment) return;
+  FOLLOWED.set(queries, experiment);
   void queries.resetQueries({ predicate: ({ queryKey }) => queryKey.includes(RUN) });
 }

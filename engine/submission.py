@@ -251,10 +251,11 @@ def _text(request: SubmissionBody) -> tuple[str, str]:
 
 def _changed(request: SubmissionBody) -> dict[str, Any]:
     """Return values of dotted fields of the spec that the request gives."""
-    own = {"name": request.name, "seed": request.seed, "repeats": request.repeats}
-    changed = dict(request.set) | {name: value for name, value in own.items() if value is not None}
-    if request.schemes is not None:
-        changed |= {"schemes": request.schemes, "baseline": None, "claims": None}
+    fields = {"name": request.name, "seed": request.seed, "repeats": request.repeats, "schemes": request.schemes}
+    own = {name: value for name, value in fields.items() if value is not None}
+    changed = own | {path: value for path, value in request.set.items() if path not in own}
+    if request.schemes is not None:  # what the spec says of its own schemes goes, what the request says stays
+        changed = {"baseline": None, "claims": None} | changed
     if request.sweep is not None:
         changed["sweep"] = _axes(request.sweep)
     return changed

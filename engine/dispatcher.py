@@ -293,10 +293,10 @@ class Engine:
     def _complete(self) -> None:
         for number, spec, points in self._queue.whole():
             try:
-                changes = self._queue.complete(number, sweep_summary(spec, points))
-            except (KeyError, ValueError, TypeError) as error:
-                changes = self._queue.complete(number, None, f"its points cannot be put together: {error!r}")
-            self._announce(changes)
+                summary, error = sweep_summary(spec, points), ""
+            except Exception as why:  # nothing has checked what workers sent
+                summary, error = None, f"its points cannot be put together: {why!r}"
+            self._announce(self._queue.complete(number, summary, error))
 
     def _start_workers(self) -> None:
         backlog = self._queue.backlog()

@@ -1,0 +1,98 @@
+"""What the engine makes of workers, and of what they send, when either is not as it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.store.database import open_database
+from controller.store.experiments import ExperimentStore
+from controller.store.queue import ExperimentQueue
+from engine.dispatcher import Engine
+from engine.executors import Order, WorkerEnd
+from engine.submission import SubmissionBody, read_submission
+from engine.turns import Kind
+from tests.waiting import eventually
+
+ONE: dict[str, Any] = {"preset": "small", "schemes": ["ecmp"], "kind": "simulation"}
+
+
+class SomeWorkers:
+    """Starts nothing: this test decides what becomes of each future, and of the cluster."""
+
+    kind: str = "dask"
+    address: str | None = "tcp://127.0.0.1:1"
+    on_this_machine: bool = True
+
+    def __init__(self) -> None:
+        self.started: list[tuple[Order, Future[WorkerEnd]]] = []
+        self.gone = ""
+
+    def slots(self, kind: Kind) -> int:
+        return 0 if self.gone else 1
+
+    def problem(self) -> str:
+        return self.gone
+
+    def start(self, order: Order) -> Future[WorkerEnd]:
+        future: Future[WorkerEnd] = Future()
+        self.started.append((order, future))
+        return future
+
+    def close(self) -> None:
+        for _, future in self.started:
+            future.cancel()
+
+
+@pytest.fixture
+def workers() -> SomeWorkers:
+    return SomeWorkers()
+
+
+@pytest.fixture
+def engine(tmp_path: Path, workers: SomeWorkers) -> Iterator[Engine]:
+    database = open_database(f"sqlite:///{tmp_path / 'capstan.db'}")
+    ExperimentStore(database)
+    engine = Engine(ExperimentQueue(database), workers, lambda event: None, "secret")
+    engine.start(Order("", "http://127.0.0.1:9"))
+    yield engine
+    engine.stop()
+    database.dispose()
+
+
+def submit(engine: Engine, **changes: Any) -> int:
+    return engine.submit(read_submission(SubmissionBody(**(ONE | changes))))
+
+
+def state(engine: Engine, number: int) -> tuple[str, str]:
+    top = engine.queue.standing(number)[0]
+    return top["state"], top["error"]
+
+
+SUMMARY: dict[str, Any] = {
+    **dict.fromkeys(("started", "seed", "repeats", "baseline", "transport", "versions", "machine")),
+    **{"duration_s": 1.0, "cpu_limited": False, "schemes": {}, "claims": []},
+}
+"""Of a point, with fewer claims than its sweep has."""
+CLAIM: dict[str, Any] = {
+    "text": "sooner",
+    "compare": {"measure": "short-mean", "scheme": "ecmp", "against": "rps", "at_most": 1},
+}
+
+
+@pytest.mark.parametrize("summary", [SUMMARY, {}, SUMMARY | {"claims": 3}, SUMMARY | {"claims": ["one"]}])
+def test_points_that_cannot_be_put_together_fail_their_sweep_and_hold_up_no_other(
+    engine: Engine, workers: SomeWorkers, summary: dict[str, Any]
+) -> None:
+    number = submit(engine, sweep={"seed": [1]}, schemes=["ecmp", "rps"], set={"claims": [CLAIM]})
+    claimed = engine.claim("other@here:1", "", "simulations")
+    assert claimed is not None
+    engine.end(claimed.experiment, claimed.attempt, "finished", summary=summary, error="")
+    eventually(lambda: state(engine, number)[0] == "failed", lambda: state(engine, number), 10)
+    assert "its points cannot be put together" in state(engine, number)[1]
+    submit(engine)
+    eventually(lambda: len(workers.started) > 0, "another experiment's worker", 10)

@@ -85,6 +85,7 @@ class Engine:
         self._started: dict[str, _Started] = {}
         self._announced_at: dict[int, float] = {}
         self._paused = ""
+        self._unreachable = ""
         self._not_before = 0.0
         self._labs_asked_for_at = -AT_HAND_S
         self._wake = threading.Event()
@@ -226,7 +227,7 @@ class Engine:
             "simulation_workers": self._workers.slots("simulation"),
             "running": sorted(running),
             "queued": order,
-            "paused": self._paused or self._without_worker() or None,
+            "paused": self._unreachable or self._paused or self._without_worker() or None,
         }
 
     def _is_believed(self, report: WorkerReportBody) -> bool:
@@ -241,32 +242,35 @@ class Engine:
 
     def _run(self) -> None:
         while not self._closing:
+            trouble = ""
             try:
                 self._reap()
                 self._expire()
                 self._complete()
-                self._start_workers()
-                self._trouble = ""
+                trouble = self._unreachable = self._workers.problem()
+                if not trouble:
+                    self._start_workers()
             except SQLAlchemyError as error:
-                self._note_trouble(f"the queue's database: {str(error).splitlines()[0]}")
+                trouble = f"the queue's database: {str(error).splitlines()[0]}"
             except Exception as error:
-                self._note_trouble(f"{type(error).__name__}: {error}")
+                trouble = f"{type(error).__name__}: {error}"
+            self._note_trouble(trouble)
             self._wake.wait(LOOK_S)
             self._wake.clear()
 
     def _note_trouble(self, text: str) -> None:
         """Log it once, not twice a second."""
-        if text != self._trouble:
+        if text and text != self._trouble:
             _LOG.error("%s", text)
         self._trouble = text
 
     def _reap(self) -> None:
         """Collect workers that have ended, and what they left undone."""
         for started in [started for started in list(self._started.values()) if started.future.done()]:
-            words = _words(started.future)
-            for number, attempt, worker in self._queue.active():
-                if worker.partition("@")[0] == started.name:
-                    self._lose(number, attempt, f"its worker ended{words}")
+            words = ""
+            if not started.future.cancelled():  # else its cluster is out of reach, where it may go on: reports say so
+                words = _words(started.future)
+                self._lose_all(started.name, f"its worker ended{words}")
             with self._lock:
                 del self._started[started.name]
             if not started.claimed and words:
@@ -280,6 +284,11 @@ class Engine:
         for number, attempt, worker in self._queue.active():
             if worker.partition("@")[0] not in self._started and self._reports.lost(number, now):
                 self._lose(number, attempt, f"its worker {worker} has not reported for {LEASE_S:g} s")
+
+    def _lose_all(self, name: str, why: str) -> None:
+        for number, attempt, worker in self._queue.active():
+            if worker.partition("@")[0] == name:
+                self._lose(number, attempt, why)
 
     def _lose(self, number: int, attempt: int, why: str) -> None:
         state: Literal["queued", "interrupted"] = "queued" if self._closing else "interrupted"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ TAIL_BYTES: Final = 2000
 STOP_S: Final = 30.0
 """How long a worker may take to take its lab down."""
 PATIENCE_S: Final = 60.0
+CONNECT_AGAIN_S: Final = 5.0
+"""Between two tries to reach a Dask scheduler that has gone."""
 SECRET_VARIABLE: Final = "CAPSTAN_WORKER_SECRET"
 """Of the environment: what a worker on its controller's machine shows, so that its lab's address is believed."""
 _OWN_GROUP: Final[int] = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
@@ -123,6 +126,9 @@ class Workers(Protocol):
     def slots(self, kind: Kind) -> int:
         """Return how many of a kind may run at the same time."""
 
+    def problem(self) -> str:
+        """Return why no worker can be had now, and what to do; empty: they can be had. May take seconds."""
+
     def start(self, order: Order) -> Future[WorkerEnd]:
         """Start a worker; return a future of its end."""
 
@@ -147,6 +153,10 @@ class LocalWorkers:
     def slots(self, kind: Kind) -> int:
         """Return how many workers of a kind run at once on this machine."""
         return self._slots[kind]
+
+    def problem(self) -> str:
+        """Return the empty string: this machine is there."""
+        return ""
 
     def start(self, order: Order) -> Future[WorkerEnd]:
         """Start a worker as a process of this machine; return a future of its end."""
@@ -199,25 +209,50 @@ class DaskWorkers:
                 "on its workers: start it with certificates and give tls://ADDRESS:PORT (DASK_DISTRIBUTED__COMM__TLS "
                 "names ours), or add --dask-without-tls where nothing else reaches that network"
             )
+        self.address: str | None = address
+        self.on_this_machine: bool = _is_loopback(address)
+        self._timeout_s = timeout_s
+        self._connect_again_at = 0.0
+        self._why = ""
+        self._connect(address)
+
+    def _connect(self, address: str) -> None:
+        """Raise ExecutorError."""
         try:
             from distributed import Client
         except ImportError:
             raise ExecutorError(
                 "Dask is not installed: .venv/bin/pip install distributed (here and where its workers run)"
             ) from None
-        self.address: str | None = address
-        self.on_this_machine: bool = _is_loopback(address)
         try:
-            self._client: Any = Client(address, timeout=timeout_s, set_as_default=False)
+            self._client: Any = Client(address, timeout=self._timeout_s, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise ExecutorError(f"no Dask scheduler answers at {address}: {error}") from None
         except TypeError as error:  # what Dask raises without certificates
             raise ExecutorError(f"Dask has no certificates of ours for {address}: {error}") from None
         self._executor: Executor = self._client.get_executor(pure=False, retries=0)
 
+    def problem(self) -> str:
+        """Return why there is no scheduler; a client that has lost its own is of no more use, so another connects."""
+        if self._client.status not in ("closing", "closed"):
+            return ""
+        if time.monotonic() >= self._connect_again_at:
+            try:
+                self._connect(self.address or "")
+            except ExecutorError as error:
+                self._connect_again_at = time.monotonic() + CONNECT_AGAIN_S
+                self._why = f"{error}; start it again"
+            else:
+                self._why = ""
+        return self._why
+
     def slots(self, kind: Kind) -> int:
-        """Return the cluster's workers for labs, and their threads for simulations: Dask starts one a core."""
-        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        """Return the cluster's workers for labs, and their threads for simulations (Dask starts one a core); 0 without a
+        scheduler."""
+        try:
+            workers = self._client.scheduler_info(n_workers=-1).get("workers", {})
+        except (RuntimeError, OSError):  # it has gone, and its loop with it
+            return 0
         return len(workers) if kind == "lab" else sum(worker["nthreads"] for worker in workers.values())
 
     def start(self, order: Order) -> Future[WorkerEnd]:

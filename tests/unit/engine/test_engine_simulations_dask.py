@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.lab.engine_server import TINY, serving
+from engine.executors import DaskWorkers, ExecutorError
+
+from tests.lab.engine_server import ROOT, TINY, serving
 from tests.lab.test_engine_dask import SOON_GONE, cluster, workers_of
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.timeout(300)
 FLOWS = {
@@ -33,3 +41,38 @@ def test_a_simulated_sweep_spreads_over_the_threads_of_a_cluster(tmp_path: Path)
         found = server.ask("GET", f"/experiments/{number}")
         assert [point["words"] for point in found["summary"]["points"]] == [f"seed = {n}" for n in seeds]
         assert found["simulated"]
+
+
+def test_a_scheduler_that_was_started_again_is_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.executors.CONNECT_AGAIN_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+
+    def scheduler() -> subprocess.Popen[bytes]:
+        argv = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"]
+        with (tmp_path / "dask.log").open("ab") as log:
+            return subprocess.Popen([*argv, "--port", str(port), "--no-dashboard"], cwd=ROOT, stdout=log, stderr=log)
+
+    def connected() -> DaskWorkers | None:
+        with suppress(ExecutorError):
+            return DaskWorkers(f"tcp://127.0.0.1:{port}", timeout_s=1.0)
+        return time.sleep(0.5)
+
+    process = scheduler()
+    try:
+        workers = eventually(connected)
+        assert workers is not None
+        assert workers.problem() == ""
+        process.kill()
+        process.wait()
+        eventually(lambda: "no Dask scheduler answers at" in workers.problem())
+        assert [workers.slots(kind) for kind in ("lab", "simulation")] == [0, 0]  # type: ignore[arg-type]
+        process = scheduler()
+        eventually(lambda: workers.problem() == "")
+        assert workers.slots("lab") == 0, "of a cluster that answers, and has no workers yet"
+        workers.close()
+    finally:
+        process.kill()
+        process.wait()

@@ -96,3 +96,34 @@ def test_points_that_cannot_be_put_together_fail_their_sweep_and_hold_up_no_othe
     assert "its points cannot be put together" in state(engine, number)[1]
     submit(engine)
     eventually(lambda: len(workers.started) > 0, "another experiment's worker", 10)
+
+
+def test_a_cluster_that_is_out_of_reach_is_said_and_does_not_stop_the_queue(
+    engine: Engine, workers: SomeWorkers
+) -> None:
+    first = submit(engine)
+    eventually(lambda: len(workers.started) == 1)
+    order, future = workers.started[0]
+    claimed = engine.claim(f"{order.name}@there:1", "", "simulations")
+    assert claimed is not None
+    workers.gone = "no Dask scheduler answers: start it again"
+    future.cancel()  # as Dask does when it has lost its scheduler
+    second = submit(engine)
+    eventually(lambda: engine.state()["paused"] == workers.gone, engine.state, 10)
+    assert engine.progress(first).state == "running", "its worker may go on, and reports say so"
+    engine.end(claimed.experiment, claimed.attempt, "finished", summary={}, error="")
+    workers.gone = ""
+    eventually(lambda: len(workers.started) == 2, "a worker for what waits", 10)
+    assert engine.state()["paused"] is None
+    assert [state(engine, number)[0] for number in (first, second)] == ["finished", "queued"]
+
+
+def test_what_workers_of_a_cluster_are_at_is_theirs_when_the_controller_ends(
+    engine: Engine, workers: SomeWorkers
+) -> None:
+    number = submit(engine)
+    eventually(lambda: len(workers.started) == 1)
+    order, _ = workers.started[0]
+    assert engine.claim(f"{order.name}@there:1", "", "simulations") is not None
+    engine.stop()
+    assert state(engine, number)[0] == "running", "the next controller finds it at work"

@@ -149,6 +149,8 @@ class Engine:
             mine = self._started.get(worker.partition("@")[0])
         if mine is not None and mine.kind != self._turn(self._queue.backlog()):
             return None
+        if mine is not None:  # Dask begins a task anew whose machine has gone
+            self._lose_all(mine.name, "its worker ended, and was started again")
         claim = self._queue.claim(worker, fabric, None if takes == "all" else takes == "simulations")
         if takes != "simulations":
             self._labs_asked_for_at = time.monotonic()

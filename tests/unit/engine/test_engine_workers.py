@@ -127,3 +127,18 @@ def test_what_workers_of_a_cluster_are_at_is_theirs_when_the_controller_ends(
     assert engine.claim(f"{order.name}@there:1", "", "simulations") is not None
     engine.stop()
     assert state(engine, number)[0] == "running", "the next controller finds it at work"
+
+
+def test_a_worker_that_dask_began_anew_elsewhere_is_not_at_what_it_had_before(
+    engine: Engine, workers: SomeWorkers
+) -> None:
+    first, second = submit(engine), submit(engine)
+    eventually(lambda: len(workers.started) == 1)
+    order, _ = workers.started[0]
+    before = engine.claim(f"{order.name}@lost:1", "", "simulations")
+    assert before is not None
+    claimed = engine.claim(f"{order.name}@there:9", "", "simulations")
+    assert claimed is not None
+    assert (before.experiment, claimed.experiment) == (first, second)
+    assert state(engine, first) == ("interrupted", "its worker ended, and was started again")
+    assert state(engine, second)[0] == "running"

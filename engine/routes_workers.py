@@ -6,27 +6,33 @@ import dataclasses
 from typing import Any, Final, Literal
 
 from controller.api.answers_experiments import ExperimentObject
-from controller.api.bodies import body
+from controller.api.bodies import MOST_EXACT, body, within
 from controller.api.describing import END_BYTES, RESULTS_BYTES, Description
 from controller.api.problems import ProblemError
+from controller.api.repeatable import Repeatable
 from controller.api.routing import post, put
 from controller.store.experiments import ExperimentStore
+from controller.store.queue import Claimed
 from engine import answers
 from engine.dispatcher import Engine
 from engine.worker_client import Takes
 from engine.worker_report import WorkerReportBody
 
 ONE: Final = "/experiments/<number:experiment>"
+MOST_CLAIMS: Final = 64
+"""That a worker may ask for again: each has a spec."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClaimBody:
     """``worker``: its name, as NAME@machine:process. ``fabric``: of the lab that it has up, "" without one.
-    ``takes``: what it can run."""
+    ``takes``: what it can run. ``question``: drawn by the worker; where it asks again since an answer was lost, it gets
+    the same one."""
 
     worker: str
     fabric: str = ""
     takes: Takes = "labs"
+    question: int | None = within(0, MOST_EXACT, default=None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,11 +68,14 @@ class WorkerRoutes:
     def __init__(self, engine: Engine, store: ExperimentStore) -> None:
         self._engine: Final = engine
         self._store: Final = store
+        self._claims: Final = Repeatable[Claimed | None](MOST_CLAIMS)
 
     @post("/engine/claims", Description("For workers: what is to be run next.", answers.ClaimView, ClaimBody))
     def claim(self) -> answers.ClaimView:
         wanted = body(ClaimBody)
-        claimed = self._engine.claim(wanted.worker, wanted.fabric, wanted.takes)
+        claimed = self._claims.respond(
+            wanted.question, lambda: self._engine.claim(wanted.worker, wanted.fabric, wanted.takes)
+        )
         if claimed is None:
             return {"claim": None}
         kept_runs: list[answers.KeptView] = [

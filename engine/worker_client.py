@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -37,9 +38,8 @@ class WorkerClient(ControllerClient):
 
     def claim(self, worker: str, fabric: str, takes: Takes = "all") -> dict[str, Any] | None:
         """Return what is to be run next; None: nothing. fabric: what the worker's lab is of, "" without one."""
-        claimed: dict[str, Any] | None = self._ask(
-            "POST", "/engine/claims", {"worker": worker, "fabric": fabric, "takes": takes}
-        )["claim"]
+        body = {"worker": worker, "fabric": fabric, "takes": takes, "question": secrets.randbits(53)}
+        claimed: dict[str, Any] | None = self._ask("POST", "/engine/claims", body)["claim"]
         return claimed
 
     def queued(self) -> list[int]:

@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from capstan_client.controller import ControllerClient
+from capstan_client.errors import ControllerError
 from controller.api.server import ApiSettings, make_app
 from controller.live.event_log import ExperimentProgress
 from controller.store.models import Experiment
 from engine import dispatcher
 from engine.executors import DaskWorkers, ExecutorError
 from engine.serving import address_for_workers
+from engine.worker_client import WorkerClient
 from experiments.spec.check import preset_names
 from figures.draw import FIGURES
 from simulation.evidence_document import read_document
@@ -181,6 +184,32 @@ def test_a_worker_from_claim_to_result(world: World) -> None:
     assert kinds.count("experiment-ended") == 2
     told = [one for one in world.running.events.since(0) if isinstance(one.data, ExperimentProgress)]
     assert 1 <= len(told) <= 2, "at most one a second"
+
+
+def test_a_worker_that_asks_again_gets_what_it_was_given(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = submit(world)
+    asked: list[Any] = []
+
+    def ask(
+        client: ControllerClient, method: str, path: str, body: Any = None, **_: Any
+    ) -> dict[str, Any]:
+        asked.append(body)
+        answer: dict[str, Any] = world.ask(method, path, json=body)
+        if len(asked) == 1:
+            raise ControllerError("nothing came within 15 s")  # the answer is lost
+        return answer
+
+    monkeypatch.setattr(ControllerClient, "_ask", ask)
+    with WorkerClient("http://127.0.0.1:9", sleep=lambda seconds: None) as client:
+        first, second = client.claim("w@here:1", ""), client.claim("w@here:1", "")
+    assert len(asked) == 3
+    assert asked[0] == asked[1] != asked[2]
+    assert first is not None
+    assert second is not None
+    assert [first["experiment"], second["experiment"]] == [number + 1, number + 2]
+    assert world.get(f"/experiments/{number}/progress")["stage"].startswith("count = 5")
 
 
 def test_a_sweep_has_a_figure_of_its_own_and_its_points_have_theirs(world: World) -> None:

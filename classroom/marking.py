@@ -49,7 +49,8 @@ def mark_class(
     in_sandbox: bool = True,
     marked: Callable[[Mark], None] = lambda mark: None,
 ) -> list[Mark]:
-    """Return a mark per submission, in their order; *marked* is called with each as it is there.
+    """Return a mark per submission, in their order; *marked* is called with each as it is there, but for those that are
+    being checked when an interrupt ends it all.
 
     Raises SandboxError where this machine cannot make a sandbox.
     """
@@ -68,7 +69,8 @@ def mark_class(
             mark = Mark(
                 submission, (), f"could not be marked: {type(error).__name__}: {printable(str(error))}"
             )
-        marked(mark)
+        if not stopped.is_set():  # else it was ended by us, not by a limit
+            marked(mark)
         return mark
 
     with ThreadPoolExecutor(at_once) as pool:

@@ -6,7 +6,10 @@ import base64
 import csv
 import json
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -121,6 +124,33 @@ def test_a_check_without_findings_says_why(
     assert mark.findings == ()
     assert mark.error is not None
     assert error in mark.error
+
+
+def test_a_submission_that_an_interrupt_ended_has_no_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marked: list[Mark] = []
+    begun = threading.Event()
+
+    def run(*_: Any, stopped: threading.Event, **__: Any) -> int | Broken:
+        if begun.is_set():
+            assert stopped.wait(60)
+            return Broken.WALL_TIME
+        begun.set()
+        return 0
+
+    class Interrupted(ThreadPoolExecutor):
+        def map(self, *arguments: Any, **_: Any) -> Any:  # type: ignore[override]
+            done = super().map(*arguments)
+            yield next(done)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("classroom.marking.sandbox.run", run)
+    monkeypatch.setattr("classroom.marking.ThreadPoolExecutor", Interrupted)
+    class_of(tmp_path, "ada/lab3.py", "bob/lab3.py", "eve/lab3.py")
+    with pytest.raises(KeyboardInterrupt):
+        mark_class(read_submissions(tmp_path).submissions, 1, in_sandbox=False, marked=marked.append)
+    assert [mark.submission.student for mark in marked] == ["ada"], "bob's takes no 180 s"
 
 
 @pytest.mark.parametrize("kind", ["pipe", "link", "directory"])

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from classroom.answer import Answer, AnswerError, CheckResult
+from plain.shown import shown
 
 APPLICATIONS: Final = {
     "rpc": ((30001, 30002, 30003, 30004), 2e3, 0.3),
@@ -47,11 +48,7 @@ def check(file: Path, results: Path) -> list[CheckResult]:
     findings = []
     for seed in SEEDS:
         day = flows(seed)
-        types = types_of_ports(day)
-        if not isinstance(types, dict):
-            raise AnswerError(
-                f"types_of_ports() gave {type(types).__name__}: a dict from port to type is wanted"
-            )
+        types = _types(types_of_ports(day))
         missing = sorted(set(application) - set(types))
         if missing:
             findings.append(
@@ -70,7 +67,7 @@ def check(file: Path, results: Path) -> list[CheckResult]:
             text += "; too few: sizes within a type differ too much" if number < len(APPLICATIONS) else ""
         findings.append(CheckResult(right, text))
     test = flows(SEEDS[-1] + 1)
-    types = types_of_ports(flows(SEEDS[0]))
+    types = _types(types_of_ports(flows(SEEDS[0])))
     spread = _spread(test, types)
     findings.append(
         CheckResult(
@@ -82,7 +79,23 @@ def check(file: Path, results: Path) -> list[CheckResult]:
     return findings
 
 
-def _spread(test: list[dict[str, Any]], types: dict[int, Any]) -> float:
+def _types(given: Any) -> dict[Any, int]:
+    """Return a student's types as numbers, by port. Raises AnswerError for what is none."""
+    if not isinstance(given, dict):
+        raise AnswerError(f"types_of_ports() gave {type(given).__name__}: a dict from port to type is wanted")
+    numbers: dict[Any, int] = {}
+    types: dict[Any, int] = {}
+    for port, of_port in given.items():
+        try:
+            types[port] = numbers.setdefault(of_port, len(numbers))
+        except TypeError:
+            raise AnswerError(
+                f"types_of_ports() gave {shown(of_port)} as the type of port {shown(port)}: a number or a name is wanted"
+            ) from None
+    return types
+
+
+def _spread(test: list[dict[str, Any]], types: dict[Any, int]) -> float:
     """Return the standard deviation of the logarithm of sizes within types, over new flows."""
     of_type: dict[Any, list[float]] = {}
     for flow in test:

@@ -70,11 +70,44 @@ def right(flows):
 """
 
 
-def test_lab_1_says_what_collisions_has_to_give(tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", ["[1, 2]", "numpy.array([1, 2])"])
+def test_lab_1_says_what_collisions_has_to_give(tmp_path: Path, given: str) -> None:
     file = tmp_path / "mine.py"
-    file.write_text("CHANCE = 0.90625\ndef collisions(flows):\n    return [1, 2]\n")
-    with pytest.raises(AnswerError, match=r"gives \[1, 2\]: pairs of ids are wanted"):
+    file.write_text(f"import numpy\nCHANCE = 0.90625\ndef collisions(flows):\n    return {given}\n")
+    with pytest.raises(AnswerError, match=r"gives .*: pairs of ids are wanted"):
         LABS[1].check(file, tmp_path)
+
+
+def test_lab_1_leaves_flows_out_that_took_no_path(tmp_path: Path) -> None:
+    own = tmp_path / "lab1-20261122-101500" / "flows.csv"
+    own.parent.mkdir()
+    own.write_text(
+        "id,repeat,traffic_class,paths\n1,0,long,2049:9 2050:1\n2,0,long,\n3,0,long,2049:8\n4,0,short,\n"
+    )
+    found = LABS[1].check(LABS[1].solution, tmp_path)
+    assert [finding.right for finding in found] == [True, True, True]
+    assert "you find 1 and 3" in found[1].text
+
+
+@pytest.mark.parametrize(
+    ("type_of", "said"),
+    [
+        ("[1]", r"gave \[1\] as the type of port \d+: a number or a name is wanted"),
+        ("{'a': 1}", "a number or a name is wanted"),
+    ],
+)
+def test_lab_5_says_what_a_type_has_to_be(tmp_path: Path, type_of: str, said: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(f"def types_of_ports(flows):\n    return {{f['destination_port']: {type_of} for f in flows}}\n")
+    with pytest.raises(AnswerError, match=said):
+        LABS[5].check(file, tmp_path)
+
+
+@pytest.mark.parametrize("type_of", ["None", "float('nan')", "None if f['host'] == 'h1' else 'x'"])
+def test_lab_5_marks_types_of_any_kind(tmp_path: Path, type_of: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(f"def types_of_ports(flows):\n    return {{f['destination_port']: {type_of} for f in flows}}\n")
+    assert not LABS[5].check(file, tmp_path)[0].right
 
 
 def test_a_lab_has_all_its_parts() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -191,3 +193,32 @@ def test_the_command_says_what_is_missing(capsys: pytest.CaptureFixture[str]) ->
     assert "Predict priorities" in capsys.readouterr().out
     assert run("lab-check", "2") == 2
     assert "docs/labs/2-path-policy/start.py" in capsys.readouterr().err
+
+
+_ENDLESS = """
+def work():
+    pass
+
+def repairs(k, blocked, target):
+    while True:
+        try:
+            work()
+        except {caught}:
+            pass
+"""
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("caught", ["ValueError", "Exception", "BaseException"])
+def test_a_loop_without_an_end_is_ended_whatever_it_catches(tmp_path: Path, caught: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(_ENDLESS.format(caught=caught))
+    check = (
+        "import sys; from cli.app import main; from cli.commands import lab_check as command; "
+        "command.MOST_S = command.AGAIN_S = 0.5; sys.argv = ['capstan', 'lab-check', '3', sys.argv[1]]; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", check, str(file)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == "capstan: your file takes longer than 60 s: is there a loop without an end?\n"

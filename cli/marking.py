@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from itertools import groupby
 from pathlib import Path
 
@@ -67,18 +68,26 @@ def missing_items(mark: Mark) -> list[str]:
 
 
 def write_marks(marks: list[Mark], directory: Path) -> None:
-    """Write ``marks.csv``, ``marks.json``, and ``STUDENT/gradescope.json`` and ``STUDENT/github-classroom.txt``."""
+    """Write ``marks.csv``, ``marks.json``, and ``STUDENT/gradescope.json`` and ``STUDENT/github-classroom.txt``.
+
+    Each file is there whole or as it was; a link in its place, which a student may have put there, is not followed.
+    """
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "marks.csv").write_text(as_csv(marks), encoding="utf-8", errors="backslashreplace")
-    (directory / "marks.json").write_text(json.dumps(as_json(marks), indent=2) + "\n", encoding="utf-8")
-    for student, group in groupby(marks, key=lambda mark: mark.submission.student):
-        own = list(group)
-        folder = directory / student
-        folder.mkdir(exist_ok=True)
-        (folder / "gradescope.json").write_text(
-            json.dumps(as_gradescope(own), indent=2) + "\n", encoding="utf-8"
-        )
-        (folder / "github-classroom.txt").write_text(as_github_classroom(own) + "\n", encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix=".marks-", dir=directory) as drafts:
+
+        def write(file: Path, text: str) -> None:
+            draft = Path(drafts) / file.name
+            draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+            draft.replace(file)
+
+        write(directory / "marks.csv", as_csv(marks))
+        write(directory / "marks.json", json.dumps(as_json(marks), indent=2) + "\n")
+        for student, group in groupby(marks, key=lambda mark: mark.submission.student):
+            own = list(group)
+            folder = directory / student
+            folder.mkdir(exist_ok=True)
+            write(folder / "gradescope.json", json.dumps(as_gradescope(own), indent=2) + "\n")
+            write(folder / "github-classroom.txt", as_github_classroom(own) + "\n")
 
 
 def _cell(mark: Mark | None) -> str:

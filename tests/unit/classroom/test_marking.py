@@ -22,6 +22,7 @@ from classroom.marks import as_csv, as_github_classroom, as_gradescope, as_json
 from classroom.process_group import Broken
 from classroom.submissions import Submission, SubmissionsError, read_submissions
 from cli.app import capstan
+from cli.marking import write_marks
 
 LIMITS = sandbox.LIMITS
 
@@ -174,6 +175,18 @@ MARKS = [
     Mark(submission(), (CheckResult(True, "step 1: good"), CheckResult(False, "step 2: 3, not 4")), None),
     Mark(submission("=cmd|'/c calc'!A1", 5), (), "lab5.py, line 1: no"),
 ]
+
+
+def test_marks_beside_submissions_do_not_follow_a_students_link(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("the lecturer's own")
+    folder = class_of(tmp_path / "class", "ada/lab3.py") / "ada"
+    (folder / "gradescope.json").symlink_to(precious)
+    write_marks(MARKS[:1], folder.parent)
+    assert precious.read_text() == "the lecturer's own"
+    assert json.loads((folder / "gradescope.json").read_text())["tests"][0]["score"] == 1
+    assert not (folder / "gradescope.json").is_symlink()
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["ada", "marks.csv", "marks.json"]
 
 
 def test_marks_are_a_table_with_a_row_per_item_and_no_formulas() -> None:

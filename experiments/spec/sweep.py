@@ -11,8 +11,11 @@ from typing import Any, Final
 
 from capstan_client.errors import FieldError
 from experiments.spec.spec import Axis, Claim, Spec, spec_from_dict, spec_to_dict
+from plain.shown import shown
 
 MOST_POINTS: Final = 200
+_MOST_WHOLE: Final = 1e15
+"""Below, whole numbers are shown with all digits: seeds like 20261122 and 20261123 are two."""
 
 
 class SweepError(FieldError):
@@ -91,8 +94,11 @@ def check_axes(axes: Sequence[Axis]) -> None:
         if axis.shown is not None and len(axis.shown) != len(axis.values):
             text = f"has {len(axis.shown)} entries for {len(axis.values)} values"
             raise SweepError(text, index, "shown")
-        if len(set(map(str, axis.ticks))) != len(axis.ticks):
-            raise SweepError("two points would look the same: values (or shown) repeat", index, "values")
+        ticks = [show(tick) for tick in axis.ticks]
+        alike = next((tick for place, tick in enumerate(ticks) if tick in ticks[:place]), None)
+        if alike is not None:
+            text = f"two points would look the same ({shown(alike)}): values repeat, or give them other names by shown"
+            raise SweepError(text, index, "values")
         if axis.label in labels:
             raise SweepError(f"{axis.label!r} is there already (sweep[{labels[axis.label]}])", index, "label")
         labels[axis.label] = index
@@ -149,5 +155,8 @@ def words(axes: Sequence[Axis], ticks: Sequence[Any]) -> str:
 
 
 def show(value: Any) -> str:
-    """Return a tick as text: numbers without superfluous digits."""
-    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    """Return a tick as text: whole numbers with all their digits, others with six at most."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    whole = abs(value) < _MOST_WHOLE and value == int(value)
+    return str(int(value)) if whole else f"{value:g}"

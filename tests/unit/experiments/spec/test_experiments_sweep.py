@@ -20,7 +20,7 @@ from experiments.results.outcome import join
 from experiments.results.sweep_results import sweep_document, sweep_tables, write_sweep
 from experiments.spec.check import SpecError, check, load
 from experiments.spec.spec import Axis, Spec, spec_from_dict, spec_text, spec_to_dict, with_all_schemes
-from experiments.spec.sweep import SweepError, check_axes, grid, only, points, words
+from experiments.spec.sweep import SweepError, check_axes, grid, only, points, show, words
 from plain.yaml_source import read
 from tests.unit.sent_flows import sent
 
@@ -62,6 +62,20 @@ def spec() -> Spec:
 
 def axis(label: str, *values: Any, fields: tuple[str, ...] = ("seed",)) -> Axis:
     return Axis(label, fields, values)
+
+
+@given(st.lists(st.integers(-(10**14), 10**14), min_size=2, max_size=8, unique=True))
+def test_whole_numbers_that_differ_look_different(values: list[int]) -> None:
+    check_axes([axis("n", *values)])
+    assert [int(show(value)) for value in values] == values
+    assert [show(float(value)) for value in values] == [show(value) for value in values]
+
+
+@pytest.mark.parametrize("pair", [(1, 1.0), (0.12345678, 0.12345679), (2, "2"), (1e300, 1.0000001e300)])
+def test_points_that_tables_could_not_tell_apart_are_refused(pair: tuple[Any, Any]) -> None:
+    with pytest.raises(SweepError, match=r"two points would look the same \('.*'\): .*, or give them other names"):
+        check_axes([axis("n", *pair)])
+    check_axes([replace(axis("n", *pair), shown=(1.0, 2.0))])
 
 
 def test_a_grid_has_every_combination_once_in_order() -> None:

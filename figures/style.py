@@ -103,6 +103,7 @@ _SETTINGS: Final[Any] = {  # matplotlib's type for its keys is a Literal of all 
     "xtick.labelsize": 8.0,
     "ytick.labelsize": 8.0,
     "text.color": INK,
+    "text.parse_math": False,  # $ in a spec's title is a dollar
     "legend.frameon": False,
     "legend.fontsize": 8.0,
     "lines.linewidth": 1.6,

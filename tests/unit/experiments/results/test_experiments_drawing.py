@@ -153,6 +153,15 @@ def test_the_largest_value_of_a_sweep_has_its_whole_marker(lowest: float) -> Non
             assert above > line.get_markersize() / 2 + line.get_markeredgewidth()
 
 
+def test_titles_and_axes_are_drawn_as_they_are_written(tmp_path: Path) -> None:
+    odd = "load $x_$ for $\\foo$"
+    document = comparison({"caps": scheme("caps", 1), "rps": scheme("rps", 2)}, title=odd)
+    assert odd in texts(next(file for file in draw_comparison(document, tmp_path) if file.suffix == ".svg"))
+    files = draw_sweep(sweep([("$a_$",), ("$b^$",)], [axis(odd)]), tmp_path)
+    found = texts(next(file for file in files if file.suffix == ".svg"))
+    assert all(text in found for text in (odd, "$a_$", "$b^$"))
+
+
 def test_words_are_ticks_too(tmp_path: Path) -> None:
     text = texts(draw_sweep(sweep([("cubic",), ("reno",)], [axis("congestion control")]), tmp_path)[1])
     assert "reno" in text

@@ -6,6 +6,7 @@ import time
 from datetime import datetime, timedelta
 from typing import Final, Self
 
+from rich.markup import escape
 from rich.status import Status
 
 from cli.console import PLAIN_EVERY_S, progress
@@ -20,7 +21,7 @@ class StepDisplay:
 
     def __init__(self, title: str) -> None:
         self._title = title
-        self._status = Status(f"simulating {title}", console=progress)
+        self._status = Status(escape(f"simulating {title}"), console=progress)
         self._terminal = progress.is_terminal
         self._shown_at = time.monotonic()
 
@@ -40,7 +41,7 @@ class StepDisplay:
         self._shown_at = now
         line = step_line(step, datetime.now())
         if self._terminal:
-            self._status.update(line)
+            self._status.update(escape(line))
         else:
             progress.print(line, markup=False, soft_wrap=True)
 

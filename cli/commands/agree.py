@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -78,7 +79,7 @@ def agree_command(
         with progress.status("simulating") as status:
 
             def show(step: Step) -> None:
-                status.update(step_line(step, datetime.now()))
+                status.update(escape(step_line(step, datetime.now())))
 
             simulated, _ = simulate_document(run_spec, show, cores=own_cores().workers(), shaped=shaped)
         compared = list(agreements(lab, simulated, run_spec.simulation.agree_within))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 import click
+from rich.markup import escape
 
 from cli.console import progress, results
 from cli.specs import load_spec
@@ -113,7 +114,7 @@ def evidence_command(
                 continue
 
             def show(point: str, name: str = name) -> None:
-                status.update(f"simulating {name}{f', {point}' if point else ''}")
+                status.update(escape(f"simulating {name}{f', {point}' if point else ''}"))
 
             named = name in presets if presets else bool(papers) or not merge
             fresh = None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.markup import escape
 
 from capstan_client import Capstan
 from capstan_client.errors import ControllerError
@@ -127,7 +128,7 @@ def submit_command(
 def _follow(experiment: Experiment) -> None:
     with progress.status("submitted") as status:
         for now in experiment.follow():
-            status.update(progress_line(now, datetime.now()))
+            status.update(escape(progress_line(now, datetime.now())))
     experiment.wait()  # it is over: raises if it did not finish
 
 

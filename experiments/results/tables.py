@@ -283,11 +283,15 @@ def notes(document: Document) -> list[str]:
 def new_table(title: str, columns: Sequence[str], first: str = "scheme") -> Table:
     """Return an empty table: *first*, then figures aligned right; narrow enough for a terminal of 80 columns."""
     table = Table(
-        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True
+        title=Text(title, style="table.title"),  # as it is: [ms] would be taken for markup
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+        collapse_padding=True,
     )
-    table.add_column(first, no_wrap=True)
+    table.add_column(Text(first), no_wrap=True)
     for name in columns:
-        table.add_column(name, justify="right", overflow="fold")
+        table.add_column(Text(name), justify="right", overflow="fold")
     return table
 
 

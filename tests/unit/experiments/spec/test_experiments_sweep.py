@@ -14,10 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cli.simulated_progress import StepDisplay
 from experiments.results.cpu_use import CpuUse
 from experiments.results.document import Run, json_text, result_document, text_of
 from experiments.results.outcome import join
 from experiments.results.sweep_results import sweep_document, sweep_tables, write_sweep
+from experiments.results.tables import new_table
 from experiments.spec.check import SpecError, check, load
 from experiments.spec.spec import Axis, Spec, spec_from_dict, spec_text, spec_to_dict, with_all_schemes
 from experiments.spec.sweep import SweepError, check_axes, grid, only, points, show, words
@@ -62,6 +64,18 @@ def spec() -> Spec:
 
 def axis(label: str, *values: Any, fields: tuple[str, ...] = ("seed",)) -> Axis:
     return Axis(label, fields, values)
+
+
+def test_tables_show_titles_and_units_in_brackets_as_they_are_written() -> None:
+    table = new_table("Delay [ms]", ["1\n[kB]", "[red]2"], first="scheme \\ load [ms]")
+    table.add_row("caps", "1", "2")
+    shown = text_of(table)
+    assert all(text in shown for text in ("Delay [ms]", "[kB]", "[red]2", "scheme \\ load [ms]"))
+
+
+def test_progress_shows_any_title() -> None:
+    with StepDisplay("flows [/s] of [red]") as display:
+        assert display._status.renderable.text.plain == "simulating flows [/s] of [red]"  # type: ignore[union-attr]
 
 
 @given(st.lists(st.integers(-(10**14), 10**14), min_size=2, max_size=8, unique=True))

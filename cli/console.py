@@ -58,16 +58,19 @@ def json_option(command: F) -> F:
 
 
 def _writable(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is None or value == "-":
-        return value
-    path = Path(value)
+    if value is not None and value != "-":
+        check_writable(Path(value))
+    return value
+
+
+def check_writable(path: Path) -> None:
+    """Raise BadParameter for a file that cannot be written, before what is to be written takes minutes."""
     if path.is_dir():
-        raise click.BadParameter(f"{value!r} is a directory")
+        raise click.BadParameter(f"{str(path)!r} is a directory")
     if not path.parent.is_dir():
         raise click.BadParameter(f"there is no directory {str(path.parent)!r}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise click.BadParameter(f"{value!r} cannot be written")
-    return value
+        raise click.BadParameter(f"{str(path)!r} cannot be written")
 
 
 def write_json(document: dict[str, Any], file: str) -> None:

@@ -59,8 +59,6 @@ def run_simulated(name: str, options: SimulationOptions) -> None:
                 cores=options.cores,
                 own_paths=own_paths,
             )
-        if recording is not None and recorder is not None and recorder.trace is not None:
-            write_recording(recorder.trace, recording.path)
     except SettingsError as error:
         fail(f"{name}: {error}")
     if options.json_file != "-":
@@ -73,6 +71,8 @@ def run_simulated(name: str, options: SimulationOptions) -> None:
     (progress if options.json_file == "-" else results).print(where, markup=False, soft_wrap=True)
     with progress.status("drawing"):
         _draw(spec, result)
+    if recording is not None and recorder is not None and recorder.trace is not None:
+        write_recording(recorder.trace, recording.path)  # last: where it cannot be written, all else is kept
 
 
 def _keep(result: Simulated, options: SimulationOptions) -> list[int]:

@@ -99,6 +99,10 @@ def submit_command(
         raise click.UsageError(
             "--record is for runs in a lab: a simulation is simulated again for its packets"
         )
+    given = click.get_current_context().get_parameter_source
+    for name in ("record_from", "record_for"):
+        if not record and given(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} is of what --record records: give --record, too")
     changes["record"] = {"from_ms": record_from, "for_ms": record_for} if record else None
     is_file = "/" in spec or spec.endswith((".yaml", ".yml"))
     source: dict[str, Any] = {"spec": Path(spec)} if is_file else {"preset": spec}

@@ -91,6 +91,13 @@ def test_submitting_to_no_controller_says_how_to_start_one(capstan_says: InProce
     assert "capstan page" in done.stderr
 
 
+@pytest.mark.parametrize("option", ["--record-from", "--record-for"])
+def test_a_window_to_record_needs_record(option: str, capstan_says: InProcess) -> None:
+    done = capstan_says("submit", "small", option, "100", "--api", "http://127.0.0.1:1")
+    assert done.returncode == 2
+    assert f"{option} is of what --record records: give --record, too" in done.stderr
+
+
 def test_the_list_of_schemes_tells_each_from_all_others(capstan_says: InProcess) -> None:
     done = capstan_says("schemes")
     assert done.returncode == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 from collections import Counter
@@ -191,3 +192,19 @@ def test_the_command_records_one_run(tmp_path: Path) -> None:
     refused = CliRunner().invoke(capstan, ["simulate", "small", *options])
     assert refused.exit_code == 2
     assert "give one --scheme" in refused.output
+
+
+def test_a_recording_that_cannot_be_written_costs_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("cli.recordings.write_trace", full)
+    options = ["--results", str(tmp_path), "--trace", str(tmp_path / "x.trace"), "--trace-for", "50"]
+    done = CliRunner().invoke(capstan, ["simulate", "small", "--scheme", "ecmp", *options])
+    assert done.exit_code == 1
+    assert "No space left on device: the recording was not written" in done.output
+    assert "and as experiment 1" in done.output
+    (kept,) = tmp_path.glob("small-*")
+    assert (kept / "result.json").is_file()

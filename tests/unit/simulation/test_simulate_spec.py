@@ -206,6 +206,9 @@ def test_the_command_prints_tables_and_keeps_the_result(tmp_path: Path) -> None:
         (["small", "--trace-file", "x.csv"], "give SPEC or --trace-file"),
         (["small", "--spines", "4"], "--spines is an option of a trace"),
         (["--trace-file", "x.csv", "--scheme", "ecmp"], "--scheme is an option of SPEC"),
+        (["small", "--trace-from", "5"], "--trace-from is of what --trace records: give --trace FILE, too"),
+        (["small", "--trace-for", "5"], "--trace-for is of what --trace records"),
+        (["small", "--trace", "/nowhere/x.gz", "--scheme", "rps"], "there is no directory '/nowhere'"),
     ],
 )
 def test_options_of_the_other_kind_are_refused(arguments: list[str], words: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -130,6 +131,8 @@ def main() -> None:
 
 
 def _main() -> None:
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a file on Windows takes some hundred letters, and no box lines
+        sys.stdout.reconfigure(errors="backslashreplace")
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup does

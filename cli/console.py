@@ -79,9 +79,10 @@ def write_json(document: dict[str, Any], file: str) -> None:
 
 
 def write_text(text: str, file: str) -> None:
-    """Write a document that is text already, as `write_json` does."""
+    """Write a document that is text already, as `write_json` does: in UTF-8, whatever standard output's encoding is."""
     if file == "-":
-        sys.stdout.write(text)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())
         sys.stdout.flush()
     else:
         Path(file).write_text(text, encoding="utf-8")

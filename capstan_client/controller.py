@@ -12,6 +12,7 @@ from capstan_client.errors import ControllerError
 from capstan_client.http import Connected, Connection
 
 ANSWER_TIMEOUT_S: Final = 15.0
+EVENTS_PAGE: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +113,19 @@ class ControllerClient(Connected):
         return list(data.get("events", [])), int(data["cursor"])
 
     def events(self, since: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """Return events of all kinds after cursor *since*, oldest first, at most 10000; and the last one's cursor."""
-        data = self._ask("GET", "/events", query={"since": since, "limit": 10_000})
+        """Return events of all kinds after cursor *since*, oldest first, at most EVENTS_PAGE; and the last one's
+        cursor."""
+        data = self._ask("GET", "/events", query={"since": since, "limit": EVENTS_PAGE})
         return list(data["events"]), int(data["cursor"])
+
+    def all_events(self, since: int = 0) -> list[dict[str, Any]]:
+        """Return all events after cursor *since* that the controller still has, oldest first."""
+        found: list[dict[str, Any]] = []
+        while True:
+            events, since = self.events(since)
+            found += events
+            if len(events) < EVENTS_PAGE:
+                return found
 
     def leaf_modes(self) -> dict[str, str]:
         """Return the mode of each leaf now, "on" or "off"."""

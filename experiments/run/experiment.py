@@ -214,7 +214,7 @@ class Experiment:
         # entries of the last datagrams: what is in the air now belongs to aborted background flows
         entries = self._client.report_flows(forget=True)
         events, _ = self._client.modes(cursor)
-        happened, _ = self._client.events(before)
+        happened = self._client.all_events(before)
         admitted = None if admission is None else self._admitted(admission, epoch)
         self._deployment.check_health()
         parts.settle()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capstan_client.controller import ControllerClient
 from capstan_client.http import lines_of, parse_events
 from controller.live.topics import frame
 
@@ -23,3 +25,26 @@ def test_events_arrive_as_they_were_sent(events: list[dict[str, Any]], data: st.
     pieces = [sent[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(sent)], strict=True)]
     read = list(parse_events(lines_of(iter(pieces))))
     assert [event for _, event in read] == [{"topic": "fabric", **event, "kind": "x"} for event in events]
+
+
+class Logged(ControllerClient):
+    """A controller that has logged so many events."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__("http://127.0.0.1:9")
+        self.asked = 0
+        self._number = number
+
+    def _ask(self, method: str, path: str, *_: Any, query: Any = None, **__: Any) -> dict[str, Any]:
+        self.asked += 1
+        assert (method, path) == ("GET", "/events")
+        last = min(self._number, query["since"] + query["limit"])
+        events = [{"cursor": cursor} for cursor in range(query["since"] + 1, last + 1)]
+        return {"events": events, "cursor": last}
+
+
+@pytest.mark.parametrize(("number", "asked"), [(3, 1), (9_999, 1), (10_000, 2), (20_000, 3), (20_001, 3)])
+def test_all_events_are_more_than_a_page(number: int, asked: int) -> None:
+    with Logged(number) as client:
+        assert [event["cursor"] for event in client.all_events(2)] == list(range(3, number + 1))
+    assert client.asked <= asked

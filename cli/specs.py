@@ -18,6 +18,7 @@ from experiments.spec.spec import (
     Spec,
     is_scheme_file,
     spec_from_dict,
+    spec_text,
     title_with,
     with_all_schemes,
 )
@@ -30,7 +31,7 @@ from simulation.no_lab import no_lab
 
 @dataclass(frozen=True, slots=True)
 class LoadedSpec:
-    """A spec that was read from a file: as commands use it, and as its file has it."""
+    """A spec that was read from a file: as commands use it, and as its file has it (text: unless options change it)."""
 
     spec: Spec
     text: str
@@ -171,4 +172,5 @@ def _with_changes(name: str, loaded: LoadedSpec, changes: SpecChanges) -> Loaded
             spec = only(spec, changes.points)
         except SweepError as error:
             fail(f"{name}: {error}", code=2)
-    return replace(loaded, spec=spec)
+    # kept beside the result: what ran, not what its file says
+    return replace(loaded, spec=spec, text=loaded.text if changes == SpecChanges() else spec_text(spec))

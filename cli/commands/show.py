@@ -106,7 +106,7 @@ def show_command(
                 show(
                     deployment,
                     chosen_spec,
-                    spec_text(chosen_spec) if chosen.changes else loaded.text,
+                    spec_text(chosen_spec) if chosen.changes or schemes or seed is not None else loaded.text,
                     results=directory,
                     keep=keep_results,
                     on_progress=display.update,

@@ -21,7 +21,7 @@ from experiments.run.parts import DeploymentError
 from experiments.run.progress import OnProgress, RunProgress, Steps
 from experiments.run.recording import CancelledError
 from experiments.run.traffic import TrafficError
-from experiments.spec.spec import Spec
+from experiments.spec.spec import Spec, spec_text
 
 AGAIN_S: Final = 5.0
 """Before the next round after one without a result, so that what never works does not fill the database."""
@@ -90,7 +90,9 @@ def show(
                     deployment,
                     steps,
                     plans=steps.plans[0],
-                    keep=_keeper(results / ROUNDS, round_spec, text, keep),
+                    keep=_keeper(
+                        results / ROUNDS, round_spec, text if seed == spec.seed else spec_text(round_spec), keep
+                    ),
                 ).run()
             )
         except CancelledError:

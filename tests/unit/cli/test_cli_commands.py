@@ -21,7 +21,7 @@ from cli.sizing import duration
 from cli.specs import load_spec
 from controller.schemes import loader
 from engine.submission import preset_submission
-from experiments.spec.check import find_spec, preset_names
+from experiments.spec.check import preset_names
 from experiments.spec.sweep import points
 from tests.unit.cli.command_line import ENVIRONMENT, ROOT, InProcess
 from tests.waiting import PATIENCE_S
@@ -89,26 +89,6 @@ def test_submitting_to_no_controller_says_how_to_start_one(capstan_says: InProce
     assert done.returncode == 1
     assert "start one first" in done.stderr
     assert "capstan page" in done.stderr
-
-
-@pytest.mark.parametrize("option", ["--record-from", "--record-for"])
-def test_a_window_to_record_needs_record(option: str, capstan_says: InProcess) -> None:
-    done = capstan_says("submit", "small", option, "100", "--api", "http://127.0.0.1:1")
-    assert done.returncode == 2
-    assert f"{option} is of what --record records: give --record, too" in done.stderr
-
-
-def test_standard_output_takes_any_letter_and_json_is_utf_8(tmp_path: Path) -> None:
-    file = tmp_path / "größe → 5 µs.yaml"
-    file.write_text(find_spec("small").read_text().replace("title: ", "title: µ → "))
-    ascii_only = {"PYTHONIOENCODING": "ascii"}  # as where output goes to a file on Windows
-    checked = start("check", str(file), **ascii_only)
-    assert (checked.returncode, checked.stderr) == (0, "")
-    assert "\\u2192 5 \\xb5s.yaml: nothing wrong" in checked.stdout
-    results = ["--results", str(tmp_path), "--scheme", "ecmp", "--repeats", "1"]
-    simulated = start("simulate", str(file), *results, "--json", "-", **ascii_only)
-    assert simulated.returncode == 0, simulated.stderr
-    assert json.loads(simulated.stdout)["title"].startswith("µ → ")
 
 
 def test_the_list_of_schemes_tells_each_from_all_others(capstan_says: InProcess) -> None:

@@ -18,7 +18,7 @@ from cli.specs import load_spec
 from controller.schemes import loader
 from experiments.results.document import json_text
 from experiments.results.report import read_result
-from experiments.spec.spec import Spec
+from experiments.spec.spec import Spec, spec_from_dict, spec_to_dict
 from simulation.experiment import simulate_document, simulate_spec
 from simulation.fabrics import SettingsError
 from simulation.spec_fabric import simulated_fabric
@@ -197,6 +197,21 @@ def test_the_command_prints_tables_and_keeps_the_result(tmp_path: Path) -> None:
     (kept,) = tmp_path.glob("small-*")
     with (kept / "flows.csv").open(encoding="utf-8", newline="") as file:
         assert len(list(csv.DictReader(file))) == 21
+
+
+def test_the_spec_beside_a_result_is_what_ran(tmp_path: Path) -> None:
+    changes = ["--scheme", "ecmp", "--seed", "9", "--repeats", "2", "--results", str(tmp_path)]
+    assert CliRunner().invoke(capstan, ["simulate", "small", *changes]).exit_code == 0
+    (kept,) = tmp_path.glob("small-*")
+    document = json.loads((kept / "result.json").read_text(encoding="utf-8"))
+    spec = load_spec(str(kept / "spec.yaml")).spec
+    assert spec_to_dict(spec) == spec_to_dict(spec_from_dict(document["spec"]))
+    assert (spec.seed, spec.repeats, [choice.label for choice in spec.schemes]) == (9, 2, ["ecmp"])
+    again = CliRunner().invoke(capstan, ["simulate", str(kept / "spec.yaml"), "--results", str(tmp_path / "again")])
+    assert again.exit_code == 0
+    (other,) = (tmp_path / "again").glob("small-*")
+    assert (other / "flows.csv").read_bytes() == (kept / "flows.csv").read_bytes()
+    assert (other / "spec.yaml").read_bytes() == (kept / "spec.yaml").read_bytes(), "as its file has it"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,32 @@
+"""Output of commands, whatever takes it, and options that say nothing without another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.spec.check import find_spec
+from tests.unit.cli.command_line import InProcess
+from tests.unit.cli.test_cli_commands import start
+
+
+def test_standard_output_takes_any_letter_and_json_is_utf_8(tmp_path: Path) -> None:
+    file = tmp_path / "größe → 5 µs.yaml"
+    file.write_text(find_spec("small").read_text().replace("title: ", "title: µ → "))
+    ascii_only = {"PYTHONIOENCODING": "ascii"}  # as where output goes to a file on Windows
+    checked = start("check", str(file), **ascii_only)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert "\\u2192 5 \\xb5s.yaml: nothing wrong" in checked.stdout
+    results = ["--results", str(tmp_path), "--scheme", "ecmp", "--repeats", "1"]
+    simulated = start("simulate", str(file), *results, "--json", "-", **ascii_only)
+    assert simulated.returncode == 0, simulated.stderr
+    assert json.loads(simulated.stdout)["title"].startswith("µ → ")
+
+
+@pytest.mark.parametrize("option", ["--record-from", "--record-for"])
+def test_a_window_to_record_needs_record(option: str, capstan_says: InProcess) -> None:
+    done = capstan_says("submit", "small", option, "100", "--api", "http://127.0.0.1:1")
+    assert done.returncode == 2
+    assert f"{option} is of what --record records: give --record, too" in done.stderr

@@ -183,7 +183,11 @@ def _whole_directory(results: Path, name: str, first: SimulatedPoint) -> Iterato
     try:
         yield place
         place.whole = new_directory(results, name, datetime.fromisoformat(first.document["started"]))
-        partial.rename(place.whole)
+        try:
+            partial.rename(place.whole)
+        except FileExistsError:  # Windows: no directory is renamed over another, even over an empty one
+            place.whole.rmdir()
+            partial.rename(place.whole)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         with suppress(OSError):  # it is whole, or was never made

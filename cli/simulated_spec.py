@@ -16,6 +16,7 @@ from experiments.results.sweep_results import sweep_tables
 from experiments.results.tables import tables
 from experiments.spec.spec import Spec
 from host_agent.paths.own import read_path_policy
+from plain.sqlite_url import sqlite_url
 from simulation.experiment import Simulated, simulate_spec, simulate_sweep
 from simulation.fabrics import SettingsError
 from simulation.packet_trace import Recorder
@@ -81,7 +82,7 @@ def _keep(result: Simulated, options: SimulationOptions) -> list[int]:
     from controller.store.database import DatabaseError, database_words
     from simulation.recording import keep_simulated
 
-    url = options.database or f"sqlite:///{options.directory.absolute() / 'capstan.db'}"
+    url = options.database or sqlite_url(options.directory.absolute() / "capstan.db")
     try:
         return keep_simulated(url, result.points)
     except DatabaseError as error:

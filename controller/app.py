@@ -41,6 +41,7 @@ from controller.store.finished_flows import FinishedFlowStore
 from controller.store.retention import Retention
 from controller.store.room import MOST_BYTES
 from loops.ending import Ending
+from plain.sqlite_url import sqlite_url
 from protocol.packet_time import PACKET_TIME_S
 from protocol.version import VERSION
 
@@ -155,7 +156,7 @@ class _Process:
         self._socket_path: Final = settings.agents_socket or (
             None if settings.agents_tcp or not settings.fabric else data / "agents.sock"
         )
-        self._database: Final = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
+        self._database: Final = open_database(settings.database_url or sqlite_url(data / "capstan.db"))
         key = lldp_key(data / "lldp-key") if settings.fabric else new_lldp_key()
         self.running: Final = RunningController(
             key=key,

@@ -19,6 +19,7 @@ from experiments.run.experiment import Result
 from experiments.run.served import ServedController
 from experiments.run.showing import ROUNDS, show
 from experiments.spec.spec import spec_text
+from plain.sqlite_url import sqlite_url
 from topologies.cores import own_cores
 
 
@@ -79,7 +80,7 @@ def show_command(
     served = None if controller is None else ServedController.find(controller)
     deployment = Deployment(
         chosen_spec,
-        database=f"sqlite:///{directory.absolute() / 'capstan.db'}",
+        database=sqlite_url(directory.absolute() / "capstan.db"),
         logs=directory.absolute() / "logs",
         on_stage=lambda words: progress.print(words, markup=False),
         served=served,

@@ -17,6 +17,7 @@ from experiments.run.experiment import Experiment, Keep, Result
 from experiments.run.progress import OnProgress, Steps
 from experiments.spec.spec import Spec, spec_text
 from experiments.spec.sweep import Point, points, words
+from plain.sqlite_url import sqlite_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ def _whole(
 def _deployment(spec: Spec, options: RunOptions, steps: Steps) -> Deployment:
     results = options.results
     results.mkdir(parents=True, exist_ok=True)
-    database = options.database or f"sqlite:///{results.absolute() / 'capstan.db'}"
+    database = options.database or sqlite_url(results.absolute() / "capstan.db")
     return Deployment(
         spec,
         database=database,

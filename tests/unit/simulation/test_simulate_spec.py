@@ -199,6 +199,27 @@ def test_the_command_prints_tables_and_keeps_the_result(tmp_path: Path) -> None:
         assert len(list(csv.DictReader(file))) == 21
 
 
+def test_a_result_gets_its_place_where_no_directory_is_renamed_over_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = Path.rename
+
+    def as_on_windows(path: Path, target: Path) -> Path:
+        if target.exists():
+            raise FileExistsError(target)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", as_on_windows)
+    results = ["--results", str(tmp_path / "what? 50%20"), "--scheme", "ecmp", "--repeats", "1"]
+    for _ in range(2):
+        answer = CliRunner().invoke(capstan, ["simulate", "small", *results])
+        assert answer.exit_code == 0, answer.output
+    kept = [path for path in (tmp_path / "what? 50%20").iterdir() if path.is_dir()]
+    assert len(kept) == 2
+    assert all((path / "result.json").is_file() for path in kept)
+    assert (tmp_path / "what? 50%20" / "capstan.db").is_file()
+
+
 def test_the_spec_beside_a_result_is_what_ran(tmp_path: Path) -> None:
     changes = ["--scheme", "ecmp", "--seed", "9", "--repeats", "2", "--results", str(tmp_path)]
     assert CliRunner().invoke(capstan, ["simulate", "small", *changes]).exit_code == 0

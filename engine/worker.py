@@ -147,6 +147,7 @@ class Worker:
             with beat:
                 summary = self._experiment(claim, beat)
         except Stopped:
+            beat.end()  # it may have come as that began
             state, error = "interrupted", "it was stopped"
         except ControllerError as problem:
             state, error = "failed", str(problem)
@@ -240,6 +241,10 @@ class Heartbeat:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Report no more, and stop nothing any more. Harmless if it was done before."""
         self._armed = False
         self._ended.set()
         self._thread.join()

@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
-from engine.worker import Heartbeat, Stopped
+from engine.worker import BEAT_S, Heartbeat, Stopped, Worker
 from engine.worker_client import WorkerClient
 
 
@@ -42,6 +43,37 @@ def client(cancelled: threading.Event) -> Iterator[WorkerClient]:
         yield client
         client.close()
         server.shutdown()
+
+
+@pytest.mark.timeout(120)
+def test_a_cancellation_that_comes_as_an_attempt_ends_does_not_reach_the_next(
+    client: WorkerClient, cancelled: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims: list[Any] = [{"experiment": n, "attempt": 1, "spec": {"name": "x"}} for n in (2, 1)]
+    ended: list[tuple[int, str]] = []
+    leave, left = Heartbeat.__exit__, list[Heartbeat]()
+
+    def stopped_at_the_begin_of_its_end(beat: Heartbeat, *_: object) -> None:
+        left.append(beat)
+        if len(left) == 1:
+            cancelled.set()
+            while True:
+                time.sleep(0.01)
+        leave(beat)
+
+    def experiment(worker: Worker, claim: Any, beat: Heartbeat) -> dict[str, Any]:
+        if claim["experiment"] == 2:
+            cancelled.clear()
+            time.sleep(3 * BEAT_S)  # the heart of the first would beat within
+        return {}
+
+    monkeypatch.setattr(client, "claim", lambda *_: claims.pop() if claims else None)
+    monkeypatch.setattr(client, "end", lambda number, _, state, **__: ended.append((number, state)))
+    monkeypatch.setattr(Heartbeat, "__exit__", stopped_at_the_begin_of_its_end)
+    monkeypatch.setattr(Worker, "_experiment", experiment)
+    assert Worker(client, "w").run() == 2
+    assert ended == [(1, "interrupted"), (2, "finished")]
+    assert [thread.name for thread in threading.enumerate() if thread.name == "heartbeat"] == []
 
 
 @pytest.mark.timeout(120)

@@ -9,6 +9,7 @@ from typing import Any
 from engine.finished_runs import finished_run
 from engine.worker_client import WorkerClient
 from experiments.results.document import Run, json_text, machine
+from experiments.results.outcome import OutcomeError
 from experiments.spec.spec import Spec
 from workloads.plan import Plan
 
@@ -29,13 +30,23 @@ class SubmittedRecord:
         return self._number
 
     def finished_runs(self, plans: Sequence[Plan]) -> Iterable[Run]:
-        """Yield the runs of earlier attempts, with their flows and mode changes."""
+        """Yield the runs of earlier attempts, with their flows and mode changes.
+
+        Raises ControllerError; OutcomeError for a run that another version kept.
+        """
         if not self._has:
             return
         for run in self._client.results(self._number)["runs"]:
             flows = self._client.flows_of(self._number, run["id"])
             modes = self._client.modes_of_run(self._number, run["id"])
-            yield finished_run(run, flows, modes, plans[run["repeat"]])
+            try:
+                finished = finished_run(run, flows, modes, plans[run["repeat"]])
+            except (LookupError, TypeError, ValueError) as error:
+                raise OutcomeError(
+                    f"run {run['id']} of an earlier attempt cannot be gone on from: {error!r}",
+                    remedy="another version kept it: submit the experiment anew",
+                ) from None
+            yield finished
 
     def add(self, run: Run, body: Mapping[str, Any]) -> int:
         """Record a finished run, for this attempt only. Return its number."""

@@ -6,11 +6,14 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from engine.finished_runs import finished_run
+from engine.submitted_record import SubmittedRecord
 from experiments.results.admissions import Admissions
 from experiments.results.cpu_use import CpuUse
 from experiments.results.document import Run
-from experiments.results.outcome import FlowOutcome
+from experiments.results.outcome import FlowOutcome, OutcomeError
 from experiments.results.run_record import run_body
 from experiments.run.progress import Steps
 from experiments.spec.spec import spec_from_dict
@@ -88,3 +91,34 @@ def test_every_field_of_a_run_comes_back(tmp_path: Path) -> None:
         assert left_out > 0, "flows before the first that counts"
         again = finished_run(kept, flows, told_modes, plan)
         assert again == dataclasses.replace(run, run_id=added["id"], not_counted=left_out)
+
+
+class Kept:
+    """A controller that has a run of another version."""
+
+    def __init__(self, run: dict[str, Any]) -> None:
+        self._run = run
+
+    def results(self, _: int) -> dict[str, Any]:
+        return {"runs": [self._run]}
+
+    def flows_of(self, *_: int) -> list[dict[str, Any]]:
+        return []
+
+    def modes_of_run(self, *_: int) -> list[dict[str, Any]]:
+        return []
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        {"id": 7, "repeat": 0},
+        {"id": 7, "repeat": 5, "measures": {}},
+        {"id": 7, "repeat": 0, "measures": {}, "label": "a", "scheme": "a", "cpu": {"load": 1}, "started_at": 0.0},
+    ],
+)
+def test_a_run_that_another_version_kept_fails_the_attempt_in_words(run: dict[str, Any]) -> None:
+    claim = {"experiment": 1, "attempt": 2, "kept": [{"run": 7}]}
+    record = SubmittedRecord(Kept(run), claim)  # type: ignore[arg-type]
+    with pytest.raises(OutcomeError, match="run 7 of an earlier attempt cannot be gone on from: .*; .*submit"):
+        list(record.finished_runs([Plan((), (0.0, 1.0), 0.0, 1000)]))

@@ -23,6 +23,8 @@ AGAIN_S: Final = 1.0
 CLOSE_S: Final = 1.0
 """A request whose wait an interrupt ended may still be on its way when the connection is given back."""
 _PIECE_BYTES: Final = 1 << 16
+_AWAY: Final = (502, 503, 504)
+"""Statuses of a proxy whose controller is being started again, and of one that has no room just now."""
 TOKEN_VARIABLE: Final = "CAPSTAN_API_TOKEN"
 """Of the environment: an API's token, for what runs without a file of it."""
 NO_URL: Final = "that is not the URL of a controller, such as http://192.0.2.1:8080"
@@ -165,7 +167,11 @@ class Connection:
                 ) as answer:
                     if answer.is_error:
                         answer.read()
-                        raise _refusal("GET", "/events", answer)
+                        failures += 1
+                        if answer.status_code not in _AWAY or failures > SILENCE_S / AGAIN_S:
+                            raise _refusal("GET", "/events", answer)
+                        time.sleep(AGAIN_S)
+                        continue
                     for identity, event in parse_events(lines_of(answer.iter_text())):
                         last, failures = identity or last, 0
                         yield event

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from capstan_client.controller import ControllerClient
-from capstan_client.http import lines_of, parse_events
+from capstan_client.errors import ControllerError
+from capstan_client.http import Connection, lines_of, parse_events
 from controller.live.topics import frame
 
 texts = st.text(
@@ -48,3 +50,26 @@ def test_all_events_are_more_than_a_page(number: int, asked: int) -> None:
     with Logged(number) as client:
         assert [event["cursor"] for event in client.all_events(2)] == list(range(3, number + 1))
     assert client.asked <= asked
+
+
+@pytest.mark.parametrize(("statuses", "ends"), [([502, 503], "hello"), ([503] * 40, "no room"), ([404], "no room")])
+def test_a_stream_comes_again_where_a_proxy_waits_for_its_controller(
+    monkeypatch: pytest.MonkeyPatch, statuses: list[int], ends: str
+) -> None:
+    monkeypatch.setattr("capstan_client.http.AGAIN_S", 0.005)
+    monkeypatch.setattr("capstan_client.http.SILENCE_S", 0.1)
+    left = list(statuses)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if left:
+            return httpx.Response(left.pop(0), json={"detail": "no room"})
+        return httpx.Response(200, content=b"event: hello\ndata: {}\n\n")
+
+    connection = Connection("http://127.0.0.1:9", None, 1.0)
+    connection._http = httpx.Client(transport=httpx.MockTransport(answer))
+    if ends == "hello":
+        assert next(connection.events("experiments"))["topic"] == "hello"
+    else:
+        with pytest.raises(ControllerError, match=ends):
+            next(connection.events("experiments"))
+        assert len(statuses) - len(left) in (1, 21), "at once, or after 20 more"

@@ -41,6 +41,11 @@ class ServedController:
                 f"{path} is not there: start `capstan serve --data {directory}` first"
             ) from None
         openflow, socket = endpoints["openflow"], endpoints["agents"]["socket"]
+        if openflow is None:
+            raise NotServedError(
+                f"the controller of {directory} serves the page alone, without switches: start "
+                "`capstan serve --data DIRECTORY` with another directory, and give that"
+            )
         if openflow["address"] != "0.0.0.0":
             raise NotServedError(
                 f"the controller of {directory} listens for switches at {openflow['address']} only; a lab's "

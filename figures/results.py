@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from figures.style import label, logarithmic, new_figure, scheme_style
 
@@ -60,8 +60,8 @@ def by_size(document: Document, records: Iterable[Record]) -> Figure | None:
     for name, style in _styles(document):
         line = [
             (float(np.mean([size for size, _ in group])), float(np.mean([time for _, time in group])))
-            for low, high in pairwise(edges)
-            if len(group := [point for point in points[name] if low <= point[0] <= high]) >= FEWEST_OF_A_GROUP
+            for group in size_groups(points[name], edges)
+            if len(group) >= FEWEST_OF_A_GROUP
         ]
         if line:
             axes.plot(
@@ -75,6 +75,18 @@ def by_size(document: Document, records: Iterable[Record]) -> Figure | None:
     label(axes, x="flow size", x_unit="kB", y="mean completion time", y_unit="ms")
     axes.legend(fontsize=7)
     return figure
+
+
+def size_groups(
+    points: Iterable[tuple[float, float]], edges: Sequence[float] | NDArray[np.float64]
+) -> list[list[tuple[float, float]]]:
+    """Return (size, time) of flows by size, each in one group: from its lower edge on to below the next, the last up to
+    its own.
+    """
+    groups: list[list[tuple[float, float]]] = [[] for _ in edges[1:]]
+    for point in points:
+        groups[min(max(int(np.searchsorted(edges, point[0], "right")) - 1, 0), len(groups) - 1)].append(point)
+    return groups
 
 
 def path_balance(document: Document, records: Iterable[Record]) -> Figure | None:

@@ -6,8 +6,9 @@ TCP's own times (its least retransmission time-out of 200 ms, its delayed acknow
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from capstan_client.errors import CapstanError
 from experiments.spec.load import CARRIED_SHARE, SAME_MACHINE, Load, PacketCosts, load_of
@@ -211,7 +212,7 @@ def _slower_workload(workload: Workload, scale: float) -> Workload:
 
 def _slower_axis(axis: Axis, scale: float) -> Axis:
     """Return an axis that sets rates or times; tables go on to call its points as before."""
-    names = {field.rpartition(".")[2] for field in axis.fields}
+    names = {field.rpartition(".")[2] for field in axis.fields}.union(*map(_fields_in, axis.values))
     if names <= set(_SLOWER_FIELDS):
         factor = scale
     elif names <= set(_LONGER_FIELDS):
@@ -224,6 +225,13 @@ def _slower_axis(axis: Axis, scale: float) -> Axis:
         return axis
     shown = axis.shown if axis.shown is not None else _numbers(axis)
     return replace(axis, values=tuple(_times(value, factor) for value in axis.values), shown=shown)
+
+
+def _fields_in(value: Any) -> set[str]:
+    """Return the names of fields within a value of an axis: whole links, or arrivals, may be its values."""
+    if isinstance(value, list | tuple):
+        return set().union(*map(_fields_in, value))
+    return {*value}.union(*map(_fields_in, value.values())) if isinstance(value, Mapping) else set()
 
 
 def _numbers(axis: Axis) -> tuple[float, ...] | None:

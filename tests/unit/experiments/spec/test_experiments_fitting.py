@@ -31,7 +31,7 @@ from experiments.spec.load import (
     costs_where,
     load_of,
 )
-from experiments.spec.spec import Spec, spec_from_dict, spec_text, with_all_schemes
+from experiments.spec.spec import Axis, Spec, spec_from_dict, spec_text, with_all_schemes
 from experiments.spec.sweep import points
 from plain.yaml_source import read
 from topologies.other_programs import Busy
@@ -184,3 +184,24 @@ def test_what_is_too_much_is_said_before_it_starts_with_what_fit_would_make_of_i
     light = fit(spec, 2, REFERENCE, paths_first=True)
     assert "of 16 paths" in words(light, None, 2)[0]
     assert len(words(light, None, 2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("fabric.link", {"rate_mbps": 2.0}),
+        ("workload.flows.arrivals", {"kind": "poisson", "rate_per_s": 9.0}),
+        ("fabric", {"leaves": 2, "spines": 4, "link": {"rate_mbps": 2.0}, "access": {"rate_mbps": 5.0}}),
+    ],
+)
+def test_a_sweep_over_whole_links_or_arrivals_is_not_scaled_in_part(field: str, value: object) -> None:
+    axis = Axis("what", (field,), (value,))
+    spec = dataclasses.replace(PRESETS["demo"], sweep=(axis,))
+    assert points(spec)[0].at == (value,)
+    with pytest.raises(FitError, match="axis 'what' sets rates or times together with something else"):
+        slower(spec, 0.5)
+
+
+def test_a_sweep_over_what_has_no_rates_stays() -> None:
+    axis = Axis("what", ("policy",), ({"long.release.packet_times": 8},))
+    assert slower(dataclasses.replace(PRESETS["demo"], sweep=(axis,)), 0.5).sweep == (axis,)

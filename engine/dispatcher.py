@@ -45,6 +45,7 @@ MOST_WORDS: Final = 500
 """Characters of what a worker says of itself: each report may be an event."""
 MOST_WAITING: Final = 10_000
 """Jobs that wait: experiments and points of sweeps. Each costs the database its spec."""
+ELSEWHERE: Final = "another controller runs what is queued in this database: end it, or begin this one with other --data"
 OVER: Final = ("finished", "failed", "cancelled", "interrupted")
 _LOG: Final = logging.getLogger("capstan.engine")
 
@@ -90,7 +91,7 @@ class Engine:
         self._labs_asked_for_at = -AT_HAND_S
         self._wake = threading.Event()
         self._lock = threading.Lock()
-        self._closing = False
+        self._closing = self._standby = False
         self._thread: threading.Thread | None = None
         self._trouble = ""
 
@@ -116,6 +117,7 @@ class Engine:
                 self._reap()
             except SQLAlchemyError as error:  # the next start marks them
                 _LOG.error("the queue cannot be written: %s", error)
+            self._queue.lock.give_up()
 
     # For the API
 
@@ -142,7 +144,7 @@ class Engine:
         """Return something to do for a worker, unless we are about to end, or it is one of ours and another
         kind's turn.
         """
-        if self._closing:
+        if self._closing or self._standby:
             return None
         worker = worker[:MOST_WORDS]
         with self._lock:
@@ -228,8 +230,8 @@ class Engine:
             "workers": self._lab_workers(),
             "simulation_workers": self._workers.slots("simulation"),
             "running": sorted(running),
-            "queued": order,
-            "paused": self._unreachable or self._paused or self._without_worker() or None,
+            "queued": [] if self._standby else order,
+            "paused": (ELSEWHERE if self._standby else "") or self._unreachable or self._paused or self._without_worker() or None,
         }
 
     def _is_believed(self, report: WorkerReportBody) -> bool:
@@ -246,12 +248,9 @@ class Engine:
         while not self._closing:
             trouble = ""
             try:
-                self._reap()
-                self._expire()
-                self._complete()
-                trouble = self._unreachable = self._workers.problem()
-                if not trouble:
-                    self._start_workers()
+                self._standby = not self._queue.lock.take()
+                if not self._standby:  # else what runs reports to another controller
+                    trouble = self._look()
             except SQLAlchemyError as error:
                 trouble = f"the queue's database: {str(error).splitlines()[0]}"
             except Exception as error:
@@ -259,6 +258,16 @@ class Engine:
             self._note_trouble(trouble)
             self._wake.wait(LOOK_S)
             self._wake.clear()
+
+    def _look(self) -> str:
+        """See to all that is queued, or at work; return why no worker can be had, or the empty string."""
+        self._reap()
+        self._expire()
+        self._complete()
+        self._unreachable = self._workers.problem()
+        if not self._unreachable:
+            self._start_workers()
+        return self._unreachable
 
     def _note_trouble(self, text: str) -> None:
         """Log it once, not twice a second."""

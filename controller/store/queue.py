@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from controller.store.experiments import StateError
 from controller.store.models import Experiment, Job, Run
+from controller.store.queue_lock import QueueLock
 from controller.store.queue_order import (
     Waiting,
     backlog,
@@ -89,6 +90,8 @@ class ExperimentQueue:
         # transactions read before they write: SQLite would refuse them half-way
         self._engine = engine.execution_options(capstan_begin="IMMEDIATE")
         self._reading = engine
+        self.lock = QueueLock(engine)
+        """Of the controller that runs what is queued."""
 
     def submit(self, job: NewJob, points: Sequence[NewJob] = ()) -> int:
         """Queue an experiment, or a sweep of *points*. Return its number."""

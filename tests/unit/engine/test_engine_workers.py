@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -12,10 +13,11 @@ import pytest
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.queue import ExperimentQueue
-from engine.dispatcher import Engine
+from engine.dispatcher import ELSEWHERE, Engine
 from engine.executors import Order, WorkerEnd
 from engine.submission import SubmissionBody, read_submission
 from engine.turns import Kind
+from engine.worker_report import WorkerReportBody
 from tests.waiting import eventually
 
 ONE: dict[str, Any] = {"preset": "small", "schemes": ["ecmp"], "kind": "simulation"}
@@ -142,3 +144,33 @@ def test_a_worker_that_dask_began_anew_elsewhere_is_not_at_what_it_had_before(
     assert (before.experiment, claimed.experiment) == (first, second)
     assert state(engine, first) == ("interrupted", "its worker ended, and was started again")
     assert state(engine, second)[0] == "running"
+
+
+def test_of_two_controllers_with_one_database_only_the_first_runs_its_queue(
+    tmp_path: Path, engine: Engine, workers: SomeWorkers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.progress.LEASE_S", 0.3)
+    first = submit(engine)
+    eventually(lambda: len(workers.started) == 1)
+    claimed = engine.claim("other@here:1", "", "simulations")
+    assert claimed is not None
+    database = open_database(f"sqlite:///{tmp_path / 'capstan.db'}")
+    other = Engine(ExperimentQueue(database), SomeWorkers(), lambda event: None, "secret")
+    other.start(Order("", "http://127.0.0.1:8"))
+    report = WorkerReportBody(stage="ecmp", attempt=1, worker="other@here:1")
+    try:
+        for _ in range(20):
+            assert engine.report(first, report), "the other controller has no report, and gives nothing up"
+            time.sleep(0.1)
+        second = submit(other)
+        assert other.claim("more@here:2", "", "simulations") is None
+        said = other.state()
+        assert (said["queued"], said["paused"]) == ([], ELSEWHERE)
+        engine.end(first, 1, "finished", summary={}, error="")
+        assert engine.state()["queued"] == [second]
+        engine.stop()
+        eventually(lambda: other.state()["queued"] == [second], other.state, 10)
+        assert other.claim("more@here:2", "", "simulations") is not None
+    finally:
+        other.stop()
+        database.dispose()

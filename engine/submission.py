@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Final, Literal
@@ -280,10 +281,17 @@ def _axes(sweep: Any) -> Any:
     """Return a sweep's short form, `{"dotted.field": [values]}`, as axes; anything else as it is."""
     if not isinstance(sweep, Mapping):
         return sweep
+    last = Counter(str(path).rpartition(".")[2] for path in sweep)
     return [
-        {"label": str(path).rpartition(".")[2].replace("_", " "), "fields": [path], "values": values}
+        {"label": _axis_label(str(path), last), "fields": [path], "values": values}
         for path, values in sweep.items()
     ]
+
+
+def _axis_label(path: str, last: Mapping[str, int]) -> str:
+    """Return what tables call an axis: the last name of its field, or all of them where two axes end alike."""
+    name = path.rpartition(".")[2]
+    return (name if last[name] == 1 else path.replace(".", " ")).replace("_", " ")
 
 
 def _with_changes(data: dict[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:

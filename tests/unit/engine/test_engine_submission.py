@@ -99,6 +99,13 @@ def test_what_is_asked_for_differs_and_all_else_stays() -> None:
     assert read_submission(SubmissionBody(text=read_submission(body).text)).spec == spec
 
 
+def test_axes_whose_fields_end_alike_have_labels_of_their_own() -> None:
+    rates = {"fabric.link.rate_mbps": [2, 3], "fabric.access.rate_mbps": [5, 9], "seed": [1]}
+    spec = read_submission(SubmissionBody(preset="small", sweep=rates)).spec
+    assert [axis.label for axis in spec.sweep] == ["fabric link rate mbps", "fabric access rate mbps", "seed"]
+    assert len({axis.fields for axis in spec.sweep}) == 3
+
+
 def test_baseline_and_claims_of_the_request_stay_beside_schemes_of_the_request() -> None:
     claim = {"text": "sooner", "compare": {"measure": "short-mean", "scheme": "caps", "against": "ecmp"}}
     claim["compare"]["at_most"] = 1  # type: ignore[index]

@@ -155,7 +155,7 @@ class EngineRoutes:
         head = self._head(experiment)
         try:
             table = result_table(head["summary"])
-        except (KeyError, TypeError, AttributeError):
+        except (LookupError, TypeError, ValueError, AttributeError):  # nothing has checked what was sent
             state = head["state"]
             raise ProblemError(409, f"experiment {experiment} is {state} and has no results") from None
         return Response(table, mimetype="text/csv")

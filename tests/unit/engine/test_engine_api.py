@@ -269,6 +269,16 @@ def test_claims_of_presets_come_with_what_the_document_says_of_them(world: World
     assert "did you mean 'caps-fig26'" in world.get("/evidence?preset=caps-fig6", 422)["detail"]
 
 
+@pytest.mark.parametrize(
+    "summary", [{"schemes": {"a": {"cpu_limited": "x"}}}, {"schemes": []}, {"kind": "sweep", "points": [[]], "sweep": []}]
+)
+def test_a_summary_that_is_no_table_is_no_error_of_ours(world: World, summary: dict[str, Any]) -> None:
+    number = submit(world, preset="small")
+    end = {"attempt": claim(world)["attempt"], "state": "finished", "summary": summary}
+    world.ask("POST", f"/experiments/{number}/end", json=end)
+    assert "has no results" in world.get(f"/experiments/{number}/results.csv", 409)["detail"]
+
+
 def test_cancel_and_rerun(world: World) -> None:
     number = submit(world)
     claimed = claim(world)

@@ -31,7 +31,9 @@ def check(file: Path, results: Path) -> list[CheckResult]:
         )
     else:
         table = csv.DictReader(own.read_text(encoding="utf-8").splitlines())
-        rows = [row for row in table if is_long(row) and row["paths"]]  # without: it never got a packet through
+        rows = [
+            row for row in table if is_long(row) and row["paths"]
+        ]  # without: it never got a packet through
         true = sharing(rows)
         answered = _answered(answer, rows)
         findings.append(

@@ -90,7 +90,8 @@ def _types(given: Any) -> dict[Any, int]:
             types[port] = numbers.setdefault(of_port, len(numbers))
         except TypeError:
             raise AnswerError(
-                f"types_of_ports() gave {shown(of_port)} as the type of port {shown(port)}: a number or a name is wanted"
+                f"types_of_ports() gave {shown(of_port)} as the type of port {shown(port)}: a number or a name is "
+                "wanted"
             ) from None
     return types
 

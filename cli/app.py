@@ -131,7 +131,9 @@ def main() -> None:
 
 
 def _main() -> None:
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a file on Windows takes some hundred letters, and no box lines
+    if isinstance(
+        sys.stdout, io.TextIOWrapper
+    ):  # a file on Windows takes some hundred letters, and no box lines
         sys.stdout.reconfigure(errors="backslashreplace")
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP

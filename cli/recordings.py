@@ -76,7 +76,9 @@ def need_trace(packet_trace: Path | None) -> None:
     context = click.get_current_context()
     for name in ("trace_from", "trace_for"):
         if packet_trace is None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name.replace('_', '-')} is of what --trace records: give --trace FILE, too")
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is of what --trace records: give --trace FILE, too"
+            )
 
 
 def need_single_run(spec: Spec, name: str) -> None:

@@ -45,7 +45,9 @@ MOST_WORDS: Final = 500
 """Characters of what a worker says of itself: each report may be an event."""
 MOST_WAITING: Final = 10_000
 """Jobs that wait: experiments and points of sweeps. Each costs the database its spec."""
-ELSEWHERE: Final = "another controller runs what is queued in this database: end it, or begin this one with other --data"
+ELSEWHERE: Final = (
+    "another controller runs what is queued in this database: end it, or begin this one with other --data"
+)
 OVER: Final = ("finished", "failed", "cancelled", "interrupted")
 _LOG: Final = logging.getLogger("capstan.engine")
 
@@ -231,7 +233,11 @@ class Engine:
             "simulation_workers": self._workers.slots("simulation"),
             "running": sorted(running),
             "queued": [] if self._standby else order,
-            "paused": (ELSEWHERE if self._standby else "") or self._unreachable or self._paused or self._without_worker() or None,
+            "paused": (ELSEWHERE if self._standby else "")
+            or self._unreachable
+            or self._paused
+            or self._without_worker()
+            or None,
         }
 
     def _is_believed(self, report: WorkerReportBody) -> bool:
@@ -279,7 +285,9 @@ class Engine:
         """Collect workers that have ended, and what they left undone."""
         for started in [started for started in list(self._started.values()) if started.future.done()]:
             words = ""
-            if not started.future.cancelled():  # else its cluster is out of reach, where it may go on: reports say so
+            if (
+                not started.future.cancelled()
+            ):  # else its cluster is out of reach, where it may go on: reports say so
                 words = _words(started.future)
                 self._lose_all(started.name, f"its worker ended{words}")
             with self._lock:

@@ -247,8 +247,10 @@ class DaskWorkers:
         return self._why
 
     def slots(self, kind: Kind) -> int:
-        """Return the cluster's workers for labs, and their threads for simulations (Dask starts one a core); 0 without a
-        scheduler."""
+        """Return the cluster's workers for labs, and their threads for simulations: Dask starts one a core.
+
+        0 without a scheduler.
+        """
         try:
             workers = self._client.scheduler_info(n_workers=-1).get("workers", {})
         except (RuntimeError, OSError):  # it has gone, and its loop with it

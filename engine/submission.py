@@ -252,7 +252,12 @@ def _text(request: SubmissionBody) -> tuple[str, str]:
 
 def _changed(request: SubmissionBody) -> dict[str, Any]:
     """Return values of dotted fields of the spec that the request gives."""
-    fields = {"name": request.name, "seed": request.seed, "repeats": request.repeats, "schemes": request.schemes}
+    fields = {
+        "name": request.name,
+        "seed": request.seed,
+        "repeats": request.repeats,
+        "schemes": request.schemes,
+    }
     own = {name: value for name, value in fields.items() if value is not None}
     changed = own | {path: value for path, value in request.set.items() if path not in own}
     if request.schemes is not None:  # what the spec says of its own schemes goes, what the request says stays

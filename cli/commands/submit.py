@@ -102,7 +102,9 @@ def submit_command(
     given = click.get_current_context().get_parameter_source
     for name in ("record_from", "record_for"):
         if not record and given(name) is click.core.ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name.replace('_', '-')} is of what --record records: give --record, too")
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is of what --record records: give --record, too"
+            )
     changes["record"] = {"from_ms": record_from, "for_ms": record_for} if record else None
     is_file = "/" in spec or spec.endswith((".yaml", ".yml"))
     source: dict[str, Any] = {"spec": Path(spec)} if is_file else {"preset": spec}

@@ -91,7 +91,10 @@ def show(
                     steps,
                     plans=steps.plans[0],
                     keep=_keeper(
-                        results / ROUNDS, round_spec, text if seed == spec.seed else spec_text(round_spec), keep
+                        results / ROUNDS,
+                        round_spec,
+                        text if seed == spec.seed else spec_text(round_spec),
+                        keep,
                     ),
                 ).run()
             )

@@ -100,7 +100,9 @@ def test_lab_1_leaves_flows_out_that_took_no_path(tmp_path: Path) -> None:
 )
 def test_lab_5_says_what_a_type_has_to_be(tmp_path: Path, type_of: str, said: str) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(f"def types_of_ports(flows):\n    return {{f['destination_port']: {type_of} for f in flows}}\n")
+    file.write_text(
+        f"def types_of_ports(flows):\n    return {{f['destination_port']: {type_of} for f in flows}}\n"
+    )
     with pytest.raises(AnswerError, match=said):
         LABS[5].check(file, tmp_path)
 
@@ -108,7 +110,9 @@ def test_lab_5_says_what_a_type_has_to_be(tmp_path: Path, type_of: str, said: st
 @pytest.mark.parametrize("type_of", ["None", "float('nan')", "None if f['host'] == 'h1' else 'x'"])
 def test_lab_5_marks_types_of_any_kind(tmp_path: Path, type_of: str) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(f"def types_of_ports(flows):\n    return {{f['destination_port']: {type_of} for f in flows}}\n")
+    file.write_text(
+        f"def types_of_ports(flows):\n    return {{f['destination_port']: {type_of} for f in flows}}\n"
+    )
     assert not LABS[5].check(file, tmp_path)[0].right
 
 

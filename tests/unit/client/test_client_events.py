@@ -52,7 +52,9 @@ def test_all_events_are_more_than_a_page(number: int, asked: int) -> None:
     assert client.asked <= asked
 
 
-@pytest.mark.parametrize(("statuses", "ends"), [([502, 503], "hello"), ([503] * 40, "no room"), ([404], "no room")])
+@pytest.mark.parametrize(
+    ("statuses", "ends"), [([502, 503], "hello"), ([503] * 40, "no room"), ([404], "no room")]
+)
 def test_a_stream_comes_again_where_a_proxy_waits_for_its_controller(
     monkeypatch: pytest.MonkeyPatch, statuses: list[int], ends: str
 ) -> None:

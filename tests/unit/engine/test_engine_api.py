@@ -192,9 +192,7 @@ def test_a_worker_that_asks_again_gets_what_it_was_given(
     number = submit(world)
     asked: list[Any] = []
 
-    def ask(
-        client: ControllerClient, method: str, path: str, body: Any = None, **_: Any
-    ) -> dict[str, Any]:
+    def ask(client: ControllerClient, method: str, path: str, body: Any = None, **_: Any) -> dict[str, Any]:
         asked.append(body)
         answer: dict[str, Any] = world.ask(method, path, json=body)
         if len(asked) == 1:
@@ -270,7 +268,12 @@ def test_claims_of_presets_come_with_what_the_document_says_of_them(world: World
 
 
 @pytest.mark.parametrize(
-    "summary", [{"schemes": {"a": {"cpu_limited": "x"}}}, {"schemes": []}, {"kind": "sweep", "points": [[]], "sweep": []}]
+    "summary",
+    [
+        {"schemes": {"a": {"cpu_limited": "x"}}},
+        {"schemes": []},
+        {"kind": "sweep", "points": [[]], "sweep": []},
+    ],
 )
 def test_a_summary_that_is_no_table_is_no_error_of_ours(world: World, summary: dict[str, Any]) -> None:
     number = submit(world, preset="small")

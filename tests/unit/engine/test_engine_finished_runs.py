@@ -114,11 +114,21 @@ class Kept:
     [
         {"id": 7, "repeat": 0},
         {"id": 7, "repeat": 5, "measures": {}},
-        {"id": 7, "repeat": 0, "measures": {}, "label": "a", "scheme": "a", "cpu": {"load": 1}, "started_at": 0.0},
+        {
+            "id": 7,
+            "repeat": 0,
+            "measures": {},
+            "label": "a",
+            "scheme": "a",
+            "cpu": {"load": 1},
+            "started_at": 0.0,
+        },
     ],
 )
 def test_a_run_that_another_version_kept_fails_the_attempt_in_words(run: dict[str, Any]) -> None:
     claim = {"experiment": 1, "attempt": 2, "kept": [{"run": 7}]}
     record = SubmittedRecord(Kept(run), claim)  # type: ignore[arg-type]
-    with pytest.raises(OutcomeError, match="run 7 of an earlier attempt cannot be gone on from: .*; .*submit"):
+    with pytest.raises(
+        OutcomeError, match=r"run 7 of an earlier attempt cannot be gone on from: .*; .*submit"
+    ):
         list(record.finished_runs([Plan((), (0.0, 1.0), 0.0, 1000)]))

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from engine.executors import DaskWorkers, ExecutorError
-
 from tests.lab.engine_server import ROOT, TINY, serving
 from tests.lab.test_engine_dask import SOON_GONE, cluster, workers_of
 from tests.waiting import eventually
@@ -53,7 +52,9 @@ def test_a_scheduler_that_was_started_again_is_found_again(
     def scheduler() -> subprocess.Popen[bytes]:
         argv = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"]
         with (tmp_path / "dask.log").open("ab") as log:
-            return subprocess.Popen([*argv, "--port", str(port), "--no-dashboard"], cwd=ROOT, stdout=log, stderr=log)
+            return subprocess.Popen(
+                [*argv, "--port", str(port), "--no-dashboard"], cwd=ROOT, stdout=log, stderr=log
+            )
 
     def connected() -> DaskWorkers | None:
         with suppress(ExecutorError):

@@ -111,14 +111,18 @@ def test_baseline_and_claims_of_the_request_stay_beside_schemes_of_the_request()
     claim["compare"]["at_most"] = 1  # type: ignore[index]
     spec = read_submission(
         SubmissionBody(
-            preset="demo", schemes=["ecmp", "caps"], set={"baseline": "caps", "claims": [claim], "schemes": ["rps"]}
+            preset="demo",
+            schemes=["ecmp", "caps"],
+            set={"baseline": "caps", "claims": [claim], "schemes": ["rps"]},
         )
     ).spec
     assert [choice.name for choice in spec.schemes] == ["ecmp", "caps"]
     assert spec.baseline == "caps"
     assert [one.text for one in spec.claims] == ["sooner"]
     lost = wrong(preset="demo", schemes=["ecmp", "caps"], set={"schemes.1.overrides": {"mode": None}})
-    assert lost == [("set.schemes.1.overrides", "is not a field of this spec", 0)], "and not left out silently"
+    assert lost == [("set.schemes.1.overrides", "is not a field of this spec", 0)], (
+        "and not left out silently"
+    )
 
 
 def test_a_sweep_is_a_point_for_each_combination_and_the_last_axis_runs_fastest() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,13 +11,15 @@ from hypothesis import strategies as st
 from figures.results import SIZE_GROUPS, size_groups
 
 
-@given(st.lists(st.sampled_from([1.0, 2.0, 3.0, 10.0, 1000.0]) | st.floats(0.1, 1e6), min_size=24, max_size=200))
+@given(
+    st.lists(st.sampled_from([1.0, 2.0, 3.0, 10.0, 1000.0]) | st.floats(0.1, 1e6), min_size=24, max_size=200)
+)
 def test_each_flow_is_in_one_group_of_its_size(sizes: list[float]) -> None:
     edges = np.unique(np.quantile(sizes, np.linspace(0, 1, SIZE_GROUPS + 1)))
     if len(edges) < 2:
         return
     groups = size_groups([(size, float(number)) for number, size in enumerate(sizes)], edges)
     assert sorted(number for group in groups for _, number in group) == list(range(len(sizes)))
-    for (low, high), group in zip(zip(edges[:-1], edges[1:], strict=True), groups, strict=True):
+    for (low, high), group in zip(pairwise(edges), groups, strict=True):
         assert all(low <= size <= high for size, _ in group)
         assert all(size < high for size, _ in group) or high == edges[-1]

@@ -228,7 +228,9 @@ def test_the_spec_beside_a_result_is_what_ran(tmp_path: Path) -> None:
     spec = load_spec(str(kept / "spec.yaml")).spec
     assert spec_to_dict(spec) == spec_to_dict(spec_from_dict(document["spec"]))
     assert (spec.seed, spec.repeats, [choice.label for choice in spec.schemes]) == (9, 2, ["ecmp"])
-    again = CliRunner().invoke(capstan, ["simulate", str(kept / "spec.yaml"), "--results", str(tmp_path / "again")])
+    again = CliRunner().invoke(
+        capstan, ["simulate", str(kept / "spec.yaml"), "--results", str(tmp_path / "again")]
+    )
     assert again.exit_code == 0
     (other,) = (tmp_path / "again").glob("small-*")
     assert (other / "flows.csv").read_bytes() == (kept / "flows.csv").read_bytes()

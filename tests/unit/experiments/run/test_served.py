@@ -17,13 +17,21 @@ AGENTS = {"socket": "/run/agents.sock", "tcp": None}
 @pytest.mark.parametrize(
     ("endpoints", "said"),
     [
-        ({"openflow": None, "agents": AGENTS}, "serves the page alone, without switches: start `capstan serve"),
-        ({"openflow": OPENFLOW | {"address": "127.0.0.1"}, "agents": AGENTS}, "start it with --openflow 0.0.0.0"),
+        (
+            {"openflow": None, "agents": AGENTS},
+            "serves the page alone, without switches: start `capstan serve",
+        ),
+        (
+            {"openflow": OPENFLOW | {"address": "127.0.0.1"}, "agents": AGENTS},
+            "start it with --openflow 0.0.0.0",
+        ),
         ({"openflow": OPENFLOW | {"tls": True}, "agents": AGENTS}, "with --openflow-without-tls"),
         ({"openflow": OPENFLOW, "agents": AGENTS | {"socket": None}}, "start it with --agents-socket PATH"),
     ],
 )
-def test_a_controller_that_no_lab_can_use_says_why(tmp_path: Path, endpoints: dict[str, Any], said: str) -> None:
+def test_a_controller_that_no_lab_can_use_says_why(
+    tmp_path: Path, endpoints: dict[str, Any], said: str
+) -> None:
     (tmp_path / "endpoints.json").write_text(json.dumps(endpoints | {"api": "http://127.0.0.1:8080"}))
     with pytest.raises(NotServedError, match=said):
         ServedController.find(tmp_path)

@@ -87,7 +87,9 @@ def test_whole_numbers_that_differ_look_different(values: list[int]) -> None:
 
 @pytest.mark.parametrize("pair", [(1, 1.0), (0.12345678, 0.12345679), (2, "2"), (1e300, 1.0000001e300)])
 def test_points_that_tables_could_not_tell_apart_are_refused(pair: tuple[Any, Any]) -> None:
-    with pytest.raises(SweepError, match=r"two points would look the same \('.*'\): .*, or give them other names"):
+    with pytest.raises(
+        SweepError, match=r"two points would look the same \('.*'\): .*, or give them other names"
+    ):
         check_axes([axis("n", *pair)])
     check_axes([replace(axis("n", *pair), shown=(1.0, 2.0))])
 

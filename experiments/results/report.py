@@ -171,11 +171,21 @@ def write_report(directory: Path, out: Path) -> list[Path]:
     Returns the files. Raises ReportError, OSError.
     """
     document, records = read_result(directory)
+    if out.suffix not in (".html", ".md"):
+        raise ReportError(f"{out}: a report is a file that ends in .html or .md")
+    try:
+        return _written(document, records, out)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ReportError(
+            f"{directory / 'result.json'} lacks what a report is made of ({error!r}): another version wrote it, or it was "
+            "changed since; run its spec.yaml again"
+        ) from error
+
+
+def _written(document: Document, records: Sequence[Mapping[str, str]], out: Path) -> list[Path]:
     if out.suffix == ".html":
         out.write_text(html_report(document, records), encoding="utf-8")
         return [out]
-    if out.suffix != ".md":
-        raise ReportError(f"{out}: a report is a file that ends in .html or .md")
     written, files = [out], {}
     for drawing in drawings(document, records):
         file = out.with_name(f"{out.stem}-{drawing.name}.svg")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -185,3 +186,14 @@ def test_a_sweep_has_one_page_with_its_tables_and_figures(tmp_path: Path) -> Non
         assert {row.count("|") for row in rows} == {2 + len(document["points"])}
     write_sweep(tmp_path, whole(limited=True), "name: sweep\n")
     assert CPU_WARNING in Page(html_report(*read_result(tmp_path))).text
+
+
+@pytest.mark.parametrize("left_out", ["title", "schemes", "versions", "claims"])
+def test_a_result_that_lacks_something_is_no_traceback(result: Path, left_out: str) -> None:
+    file = result / "result.json"
+    found = json.loads(file.read_text(encoding="utf-8"))
+    del found[left_out]
+    found.setdefault("schemes", {})  # without, it is none that a run has written
+    file.write_text(json.dumps(found), encoding="utf-8")
+    with pytest.raises(ReportError, match=r"result\.json lacks what a report is made of \(.*run its spec\.yaml again"):
+        write_report(result, result / "report.md")

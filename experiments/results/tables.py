@@ -311,8 +311,8 @@ def _paths(scheme: Mapping[str, Any], kind: str) -> str:
 
 
 def milliseconds(value: float) -> str:
-    """Return milliseconds: whole from 100 on, else with one decimal."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+    """Return milliseconds: whole from 100 on, else with one decimal; below 1 with three, as links of 10 Gbit/s take."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.3f}"
 
 
 def interval_text(interval: Sequence[float] | None, show: Any) -> str:

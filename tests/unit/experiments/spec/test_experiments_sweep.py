@@ -19,7 +19,7 @@ from experiments.results.cpu_use import CpuUse
 from experiments.results.document import Run, json_text, result_document, text_of
 from experiments.results.outcome import join
 from experiments.results.sweep_results import sweep_document, sweep_tables, write_sweep
-from experiments.results.tables import new_table
+from experiments.results.tables import milliseconds, new_table
 from experiments.spec.check import SpecError, check, load
 from experiments.spec.spec import Axis, Spec, spec_from_dict, spec_text, spec_to_dict, with_all_schemes
 from experiments.spec.sweep import SweepError, check_axes, grid, only, points, show, words
@@ -71,6 +71,14 @@ def test_tables_show_titles_and_units_in_brackets_as_they_are_written() -> None:
     table.add_row("caps", "1", "2")
     shown = text_of(table)
     assert all(text in shown for text in ("Delay [ms]", "[kB]", "[red]2", "scheme \\ load [ms]"))
+
+
+@pytest.mark.parametrize(
+    ("value_ms", "shown"),
+    [(0.0123, "0.012"), (0.08, "0.080"), (0.97, "0.970"), (1.0, "1.0"), (99.94, "99.9"), (287.4, "287")],
+)
+def test_times_have_digits_enough_to_be_compared(value_ms: float, shown: str) -> None:
+    assert milliseconds(value_ms) == shown
 
 
 def test_progress_shows_any_title() -> None:

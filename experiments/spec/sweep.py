@@ -156,7 +156,9 @@ def words(axes: Sequence[Axis], ticks: Sequence[Any]) -> str:
 
 def show(value: Any) -> str:
     """Return a tick as text: whole numbers with all their digits, others with six at most."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, int):
+        return shown(value)  # of a very long number how long it is
+    if not isinstance(value, float):
         return str(value)
     whole = abs(value) < _MOST_WHOLE and value == int(value)
     return str(int(value)) if whole else f"{value:g}"

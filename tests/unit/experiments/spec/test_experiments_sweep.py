@@ -93,6 +93,12 @@ def test_whole_numbers_that_differ_look_different(values: list[int]) -> None:
     assert [show(float(value)) for value in values] == [show(value) for value in values]
 
 
+def test_a_number_of_any_length_has_a_name() -> None:
+    assert [show(value) for value in (10**18 + 1, True, -7)] == ["1000000000000000001", "True", "-7"]
+    text = TEXT.replace("values: [1, 3]", f"values: [1, {'9' * 400}]")
+    assert any("where long flows = " in problem.message for problem in check(text, "x.yaml", SCHEMES))
+
+
 @pytest.mark.parametrize("pair", [(1, 1.0), (0.12345678, 0.12345679), (2, "2"), (1e300, 1.0000001e300)])
 def test_points_that_tables_could_not_tell_apart_are_refused(pair: tuple[Any, Any]) -> None:
     with pytest.raises(

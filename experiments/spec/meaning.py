@@ -24,7 +24,7 @@ from plain.yaml_source import Path as FieldPath
 from plain.yaml_source import Problem, Source, text_of
 from topologies.fabric_spec import FabricSpec, FabricSpecError
 from workloads.applications import ApplicationsError, hosts_of, mean_bytes, parts
-from workloads.arrivals import ArrivalsError, flow_rate, start_times
+from workloads.arrivals import ArrivalsError, busy_s, flow_rate, start_times
 from workloads.description import MOST_FLOWS, Endpoint, Transport, Workload
 from workloads.patterns import PatternError, senders
 from workloads.plan import offered_capacity_bps
@@ -287,7 +287,8 @@ class Meaning:
                 f"{rate:.3g} flows/s of {mean / 1e3:.4g} kB on average are {rate * mean * 8 / 1e6:.3g} Mbit/s, "
                 f"more than the {capacity / 1e6:.3g} Mbit/s that the fabric carries; lower the rate or the sizes",
             )
-        number = flows.count if flows.count is not None else rate * (flows.duration_s or 0)
+        # rates are those within ON periods
+        number = flows.count if flows.count is not None else rate * busy_s(flows.arrivals, flows.duration_s or 0)
         if number > MOST_FLOWS:
             self._say(
                 ("workload", "flows"),
@@ -298,7 +299,7 @@ class Meaning:
                 ("workload", "flows", "duration_s"),
                 f"{flows.duration_s} s at {rate:.3g} flows/s is less than one flow; lengthen it",
             )
-        elif number < 1 + rate * flows.lead_in_s:
+        elif number < 1 + rate * busy_s(flows.arrivals, flows.lead_in_s):
             self._say(
                 ("workload", "flows", "lead_in_s"),
                 f"{flows.lead_in_s:g} s at {rate:.3g} flows/s leave none of {number:.0f} flows to be counted; "

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.schemes.loader import scheme_names
+from engine.estimate import simulated_s
 from experiments.spec.check import SpecError, SpecMissingError, check, find_spec, load, preset_names
 from experiments.spec.schema import PUBLISHED, published_text, schema
 from experiments.spec.spec import Comparison, spec_from_dict, spec_to_dict
@@ -46,6 +47,22 @@ def test_a_good_spec_has_no_problem_and_can_be_read() -> None:
     assert [choice.label for choice in spec.schemes] == ["ecmp", "caps-1"]
     assert spec_from_dict(spec_to_dict(spec)) == spec
     assert load(yaml.safe_dump(json.loads(json.dumps(spec_to_dict(spec)))), "x", SCHEMES) == spec
+
+
+def bursts(flows: str, arrivals: str, lead_in_s: float = 0.0) -> str:
+    """Bursts of a tenth of the time. flows: how many there are, or for how long."""
+    text = GOOD.replace("count: 10", f"{flows}\n    lead_in_s: {lead_in_s}").replace("20000", "200")
+    return text.replace("{rate_per_s: 5}", f"{{kind: burst, on_s: 0.1, off_s: 0.9, {arrivals}}}")
+
+
+def test_flows_of_bursts_are_counted_in_on_periods_alone() -> None:
+    assert problems(bursts("duration_s: 1000", "rate_per_s: 5000")) == [], "500 000, not 5 000 000"
+    [few] = problems(bursts("duration_s: 1", "rate_per_s: 5"))
+    assert few[1:] == ("workload.flows.duration_s", "1.0 s at 5 flows/s is less than one flow; lengthen it")
+    assert problems(bursts("duration_s: 3", "rate_per_s: 50", lead_in_s=2.0)) == []
+    spec = load(bursts("duration_s: 100", "rate_per_s: 50"), "x", SCHEMES)
+    counted = load(bursts("count: 500", "rate_per_s: 50"), "x", SCHEMES)
+    assert simulated_s(spec) == pytest.approx(simulated_s(counted))
 
 
 def test_the_published_schema_is_the_one_in_use() -> None:

@@ -177,8 +177,8 @@ def write_report(directory: Path, out: Path) -> list[Path]:
         return _written(document, records, out)
     except (LookupError, TypeError, AttributeError) as error:
         raise ReportError(
-            f"{directory / 'result.json'} lacks what a report is made of ({error!r}): another version wrote it, or it was "
-            "changed since; run its spec.yaml again"
+            f"{directory / 'result.json'} lacks what a report is made of ({error!r}): another version wrote it, or it "
+            "was changed since; run its spec.yaml again"
         ) from error
 
 

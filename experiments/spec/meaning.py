@@ -288,7 +288,9 @@ class Meaning:
                 f"more than the {capacity / 1e6:.3g} Mbit/s that the fabric carries; lower the rate or the sizes",
             )
         # rates are those within ON periods
-        number = flows.count if flows.count is not None else rate * busy_s(flows.arrivals, flows.duration_s or 0)
+        number = (
+            flows.count if flows.count is not None else rate * busy_s(flows.arrivals, flows.duration_s or 0)
+        )
         if number > MOST_FLOWS:
             self._say(
                 ("workload", "flows"),

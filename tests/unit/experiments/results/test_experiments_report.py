@@ -195,5 +195,7 @@ def test_a_result_that_lacks_something_is_no_traceback(result: Path, left_out: s
     del found[left_out]
     found.setdefault("schemes", {})  # without, it is none that a run has written
     file.write_text(json.dumps(found), encoding="utf-8")
-    with pytest.raises(ReportError, match=r"result\.json lacks what a report is made of \(.*run its spec\.yaml again"):
+    with pytest.raises(
+        ReportError, match=r"result\.json lacks what a report is made of \(.*run its spec\.yaml again"
+    ):
         write_report(result, result / "report.md")

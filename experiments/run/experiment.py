@@ -25,7 +25,14 @@ from experiments.run.drain import DrainError, wait_until_empty
 from experiments.run.parts import DeploymentError
 from experiments.run.progress import Steps
 from experiments.run.recording import OwnRecord, Record
-from experiments.run.run_events import disturbances, fabric_changes, mode_changes, path_splits, types_learnt
+from experiments.run.run_events import (
+    disturbances,
+    fabric_changes,
+    gap_notice,
+    mode_changes,
+    path_splits,
+    types_learnt,
+)
 from experiments.run.traffic import Traffic
 from experiments.spec.spec import SchemeChoice, Spec
 from workloads.plan import Plan
@@ -73,6 +80,7 @@ class Experiment:
         self._again = again
         self._steps = steps
         self._runs: list[Run] = []
+        self._gaps: dict[tuple[str, int], str] = {}
         self._quiet_since = time.monotonic() - spec.pause_s
 
     def run(self) -> Result:
@@ -108,6 +116,7 @@ class Experiment:
                 duration_s=time.monotonic() - begun,
                 notices=[
                     *self._deployment.lab.notices,
+                    *(gap for gap in self._gaps.values() if gap),
                     *([] if self._recorder is None else self._recorder.notices()),
                 ],
                 versions=versions,
@@ -221,6 +230,7 @@ class Experiment:
         if parts.controller_lost:
             events, happened = [], []
         refuse_switched(happened, cursor, choice.label)
+        self._gaps[choice.label, repeat] = gap_notice(happened, before, choice.label, repeat)
         outcomes = join(plan, sent, received, [entry for host in entries.values() for entry in host])
         if not parts.disturbed:
             prove_agents_saw(outcomes)

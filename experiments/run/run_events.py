@@ -5,7 +5,7 @@ Events' ``at`` are Unix seconds; ``at_s`` in what is returned are seconds since 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from experiments.run.supervision import Restart
@@ -18,6 +18,20 @@ _FABRIC_KINDS: Final = {
     "switch-down": "switch",
     "switch-up": "switch",
 }
+
+
+def gap_notice(events: Sequence[Mapping[str, Any]], cursor: int, label: str, repeat: int) -> str:
+    """Return what a result says of a run whose first events the controller has no more; the empty string: it has all.
+
+    events: all that it has after *cursor*, which was the newest when the run began.
+    """
+    missing = events[0]["cursor"] - cursor - 1 if events else 0
+    if missing <= 0:
+        return ""
+    return (
+        f"{label}'s run {repeat + 1} had more events than the controller keeps: the first {missing} are missing, with "
+        "what they say of modes, links and types; take fewer flows and more repeats"
+    )
 
 
 def mode_changes(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:

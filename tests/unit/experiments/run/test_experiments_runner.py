@@ -16,7 +16,7 @@ from experiments.results.run_record import rotated, run_body
 from experiments.run.deployment import scheme_body
 from experiments.run.experiment import learns_types, prove_agents_saw
 from experiments.run.progress import RunProgress, Steps
-from experiments.run.run_events import fabric_changes, path_splits, types_learnt
+from experiments.run.run_events import fabric_changes, gap_notice, path_splits, types_learnt
 from experiments.spec.check import find_spec, load
 from experiments.spec.spec import SchemeChoice, Spec, fabric_words
 from plain.reading import build
@@ -57,6 +57,14 @@ def test_splits_of_paths_are_kept_with_the_run() -> None:
     assert kept[0] == {"at_s": -0.5, "low_latency": [1, 2], "throughput": [3], "share": 0.6}
     run = replace(a_run(), splits=kept)
     assert run_body(run, 7, 1e9)["measures"]["path_splits"] == list(kept)
+
+
+def test_a_run_whose_first_events_are_gone_says_so() -> None:
+    kept = [{"cursor": cursor} for cursor in range(11, 15)]
+    assert gap_notice(kept, 10, "caps", 0) == gap_notice([], 10, "caps", 0) == ""
+    assert gap_notice(kept, 3, "caps", 1).startswith(
+        "caps's run 2 had more events than the controller keeps: the first 7"
+    )
 
 
 def test_a_link_that_went_during_a_run_is_told() -> None:

@@ -26,6 +26,7 @@ from experiments.run.parts import DeploymentError
 from experiments.run.progress import Steps
 from experiments.run.recording import OwnRecord, Record
 from experiments.run.run_events import (
+    clock_notice,
     disturbances,
     fabric_changes,
     gap_notice,
@@ -80,7 +81,7 @@ class Experiment:
         self._again = again
         self._steps = steps
         self._runs: list[Run] = []
-        self._gaps: dict[tuple[str, int], str] = {}
+        self._gaps: dict[tuple[str, int], tuple[str, ...]] = {}
         self._quiet_since = time.monotonic() - spec.pause_s
 
     def run(self) -> Result:
@@ -116,7 +117,7 @@ class Experiment:
                 duration_s=time.monotonic() - begun,
                 notices=[
                     *self._deployment.lab.notices,
-                    *(gap for gap in self._gaps.values() if gap),
+                    *(gap for gaps in self._gaps.values() for gap in gaps if gap),
                     *([] if self._recorder is None else self._recorder.notices()),
                 ],
                 versions=versions,
@@ -230,7 +231,11 @@ class Experiment:
         if parts.controller_lost:
             events, happened = [], []
         refuse_switched(happened, cursor, choice.label)
-        self._gaps[choice.label, repeat] = gap_notice(happened, before, choice.label, repeat)
+        set_by_s = time.time() - time.monotonic() - wall_offset
+        self._gaps[choice.label, repeat] = (
+            gap_notice(happened, before, choice.label, repeat),
+            clock_notice(set_by_s, choice.label, repeat),
+        )
         outcomes = join(plan, sent, received, [entry for host in entries.values() for entry in host])
         if not parts.disturbed:
             prove_agents_saw(outcomes)

@@ -11,6 +11,8 @@ from typing import Any, Final
 from experiments.run.supervision import Restart
 
 Events = Iterable[Mapping[str, Any]]
+CLOCK_SET_S: Final = 0.1
+"""A clock that runs beside another may drift by some ms in a run."""
 
 _FABRIC_KINDS: Final = {
     "link-down": "link",
@@ -31,6 +33,19 @@ def gap_notice(events: Sequence[Mapping[str, Any]], cursor: int, label: str, rep
     return (
         f"{label}'s run {repeat + 1} had more events than the controller keeps: the first {missing} are missing, with "
         "what they say of modes, links and types; take fewer flows and more repeats"
+    )
+
+
+def clock_notice(set_by_s: float, label: str, repeat: int) -> str:
+    """Return what a result says of a run during which the machine's clock was set; the empty string: it was not.
+
+    set_by_s: seconds by which it then differed from what it would have been.
+    """
+    if abs(set_by_s) < CLOCK_SET_S:
+        return ""
+    return (
+        f"the machine's clock was set by {set_by_s:+.1f} s during {label}'s run {repeat + 1}: times of its changes of "
+        "modes, links and types are as much too late or too early, or they are missing; run it again"
     )
 
 

@@ -16,7 +16,7 @@ from experiments.results.run_record import rotated, run_body
 from experiments.run.deployment import scheme_body
 from experiments.run.experiment import learns_types, prove_agents_saw
 from experiments.run.progress import RunProgress, Steps
-from experiments.run.run_events import fabric_changes, gap_notice, path_splits, types_learnt
+from experiments.run.run_events import clock_notice, fabric_changes, gap_notice, path_splits, types_learnt
 from experiments.spec.check import find_spec, load
 from experiments.spec.spec import SchemeChoice, Spec, fabric_words
 from plain.reading import build
@@ -64,6 +64,13 @@ def test_a_run_whose_first_events_are_gone_says_so() -> None:
     assert gap_notice(kept, 10, "caps", 0) == gap_notice([], 10, "caps", 0) == ""
     assert gap_notice(kept, 3, "caps", 1).startswith(
         "caps's run 2 had more events than the controller keeps: the first 7"
+    )
+
+
+def test_a_run_during_which_the_clock_was_set_says_so() -> None:
+    assert [clock_notice(moved_s, "caps", 0) for moved_s in (0.0, 0.05, -0.05)] == ["", "", ""]
+    assert clock_notice(-3.04, "caps", 2).startswith(
+        "the machine's clock was set by -3.0 s during caps's run 3: "
     )
 
 

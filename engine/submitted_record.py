@@ -23,9 +23,17 @@ class SubmittedRecord:
         self._number = int(claim["experiment"])
         self._attempt = int(claim["attempt"])
         self._has = {run["run"] for run in claim["kept"]}
+        self._notices: list[str] = []
 
     def begin(self, spec: Spec, versions: Mapping[str, str]) -> int:
         """Record by what it runs; return its number, which it has since it was submitted."""
+        if self._has:
+            before = self._client.results(self._number)["experiment"]["versions"].get("capstan")
+            if before not in (None, versions.get("capstan")):
+                self._notices.append(
+                    f"{len(self._has)} runs were kept from an earlier attempt by Capstan {before}; the others are by "
+                    f"{versions.get('capstan')}: submit it anew for runs of one version"
+                )
         self._client.equip(self._number, self._attempt, versions, machine())
         return self._number
 
@@ -56,7 +64,8 @@ class SubmittedRecord:
 
     def finish(self, document: Mapping[str, Any]) -> None:
         """Keep the result document for the end of the attempt."""
-        self.summary = json.loads(json_text(document))
+        notices = [*document["notices"], *self._notices]
+        self.summary = json.loads(json_text({**document, "notices": notices}))
 
     def fail(self, error: BaseException) -> None:
         """Do nothing: the worker says how the attempt ended."""

@@ -93,6 +93,9 @@ def test_every_field_of_a_run_comes_back(tmp_path: Path) -> None:
         assert again == dataclasses.replace(run, run_id=added["id"], not_counted=left_out)
 
 
+SPEC = {"name": "x", "title": "X", "fabric": {"leaves": 2}, "schemes": ["ecmp"], "workload": {"flows": {}}}
+
+
 class Kept:
     """A controller that has a run of another version."""
 
@@ -100,13 +103,31 @@ class Kept:
         self._run = run
 
     def results(self, _: int) -> dict[str, Any]:
-        return {"runs": [self._run]}
+        return {"runs": [self._run], "experiment": {"versions": {"capstan": "0.1.0"}}}
+
+    def equip(self, *_: Any) -> None:
+        pass
 
     def flows_of(self, *_: int) -> list[dict[str, Any]]:
         return []
 
     def modes_of_run(self, *_: int) -> list[dict[str, Any]]:
         return []
+
+
+@pytest.mark.parametrize(("kept", "version", "said"), [(1, "0.2.0", 1), (1, "0.1.0", 0), (0, "0.2.0", 0)])
+def test_a_result_of_two_versions_says_so(kept: int, version: str, said: int) -> None:
+    claim = {"experiment": 1, "attempt": 2, "kept": [{"run": 7}] * kept}
+    record = SubmittedRecord(Kept({}), claim)  # type: ignore[arg-type]
+    record.begin(spec_from_dict(SPEC), {"capstan": version})
+    record.finish({"notices": ["as before"]})
+    first, *others = record.summary["notices"]
+    assert first == "as before"
+    assert len(others) == said
+    assert all(
+        "1 runs were kept from an earlier attempt by Capstan 0.1.0; the others are by 0.2.0" in x
+        for x in others
+    )
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,8 @@ export interface components {
         };
         /**
          * @description ``worker``: its name, as NAME@machine:process. ``fabric``: of the lab that it has up, "" without one.
-         *     ``takes``: what it can run.
+         *     ``takes``: what it can run. ``question``: drawn by the worker; where it asks again since an answer was lost, it gets
+         *     the same one.
          */
         ClaimRequest: {
             worker: string;
@@ -228,6 +229,8 @@ export interface components {
              * @enum {unknown}
              */
             takes: "all" | "labs" | "simulations";
+            /** @default null */
+            question: number | null;
         };
         /** @description ``cursor``: go on with ``since=cursor``. */
         EventsView: {

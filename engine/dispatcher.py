@@ -285,9 +285,7 @@ class Engine:
         """Collect workers that have ended, and what they left undone."""
         for started in [started for started in list(self._started.values()) if started.future.done()]:
             words = ""
-            if (
-                not started.future.cancelled()
-            ):  # else its cluster is out of reach, where it may go on: reports say so
+            if not started.future.cancelled():  # else its cluster is out of reach, where it may go on
                 words = _words(started.future)
                 self._lose_all(started.name, f"its worker ended{words}")
             with self._lock:

@@ -64,8 +64,8 @@ macro_rules! scheduler {
                 now_ns: i64,
                 asked_ns: i64,
             ) -> PyResult<Vec<Decision>> {
-                let (now, asked) = (now_ns.into(), asked_ns.into());
-                held(&self.0).request(flow, source, destination, size, now, asked).map_err(raised)
+                let (now, requested) = (now_ns.into(), asked_ns.into());
+                held(&self.0).request(flow, source, destination, size, now, requested).map_err(raised)
             }
 
             fn finished(&self, flow: u64, now_ns: i64) -> Vec<Decision> {

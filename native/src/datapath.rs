@@ -138,20 +138,20 @@ fn piece(bytes: &[u8]) -> libc::iovec {
 
 /// Sends messages, which must point to what lives until after the call; returns how many were sent.
 fn send_messages(fd: RawFd, messages: &mut [libc::mmsghdr]) -> usize {
-    let (mut at, mut sent) = (0, 0);
-    while at < messages.len() {
-        let (rest, count) = (messages[at..].as_mut_ptr(), messages.len() - at);
+    let (mut position, mut sent) = (0, 0);
+    while position < messages.len() {
+        let (rest, count) = (messages[position..].as_mut_ptr(), messages.len() - position);
         // SAFETY: the caller keeps alive what they point to.
         let done = unsafe { libc::sendmmsg(fd, rest, count as u32, libc::MSG_DONTWAIT) };
         if done > 0 {
-            at += done as usize;
+            position += done as usize;
             sent += done as usize;
             continue;
         }
         match io::Error::last_os_error().raw_os_error() {
             Some(libc::EINTR) => {}
             Some(libc::EAGAIN | libc::ENOBUFS) => break,
-            _ => at += 1, // this one cannot be sent at all
+            _ => position += 1, // this one cannot be sent at all
         }
     }
     sent

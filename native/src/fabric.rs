@@ -134,14 +134,14 @@ impl PySplit {
     }
 
     fn by_class<'py>(&self, py: Python<'py>, path_sets: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        let kept = PyDict::new(py);
+        let classes = PyDict::new(py);
         let own = sets_of(path_sets)?.into_iter().flatten().collect();
         if let Some(by) = self.0.by_class(&own) {
             for (class, paths) in [("short", by.short), ("long", by.long), ("control", by.control)] {
-                kept.set_item(class, PyTuple::new(py, paths)?)?;
+                classes.set_item(class, PyTuple::new(py, paths)?)?;
             }
         }
-        Ok(kept)
+        Ok(classes)
     }
 }
 

@@ -135,7 +135,7 @@ fn look_at<'py>(
     error: &Bound<'py, PyType>,
 ) -> PyResult<Bound<'py, PyAny>> {
     match inner::look(packet) {
-        Ok(found) => seen_by(seen, &found),
+        Ok(headers) => seen_by(seen, &headers),
         Err(malformed) => Err(PyErr::from_value(error.call1((malformed.reason, malformed.text))?)),
     }
 }

@@ -205,12 +205,12 @@ impl<K: Copy + Eq + Hash, F: Flow> FlowTable<K, F> {
     /// Returns the flows with a packet since then, the last seen first; costs nothing for those that were not seen for
     /// long.
     pub fn recent(&self, since: Seconds) -> Vec<&F> {
-        let (mut found, mut stale, mut place) = (Vec::new(), 0, self.newest);
+        let (mut flows, mut stale, mut place) = (Vec::new(), 0, self.newest);
         while let Some(slot) = self.slot(place) {
             place = slot.older;
             if slot.flow.last() > since {
                 stale = 0;
-                found.push(&slot.flow);
+                flows.push(&slot.flow);
                 continue;
             }
             stale += 1;
@@ -218,7 +218,7 @@ impl<K: Copy + Eq + Hash, F: Flow> FlowTable<K, F> {
                 break;
             }
         }
-        found
+        flows
     }
 
     /// Returns what was counted of all flows since the last report that forgot.

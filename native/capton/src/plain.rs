@@ -106,15 +106,15 @@ impl Plain {
     fn decide(&mut self) -> Vec<Decision> {
         let ageing = i128::from(self.parameters.ageing) * 8;
         self.flows.sort_by_key(|flow| (flow.remaining + ageing * flow.requested, flow.turn));
-        let mut left = self.fabric.capacities.clone();
+        let mut unallocated = self.fabric.capacities.clone();
         let mut decisions = Vec::new();
         for flow in &mut self.flows {
             let links = flow.path.links();
             let line = self.fabric.line(&flow.path);
-            let rate = links.iter().map(|&link| left[link as usize]).min().unwrap_or(0).min(line);
+            let rate = links.iter().map(|&link| unallocated[link as usize]).min().unwrap_or(0).min(line);
             let rate = if rate >= least_rate(line, self.parameters.least_share) { rate } else { 0 };
             for &link in links {
-                left[link as usize] -= rate;
+                unallocated[link as usize] -= rate;
             }
             if rate != flow.rate {
                 flow.rate = rate;

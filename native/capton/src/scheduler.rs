@@ -219,12 +219,12 @@ impl Scheduler {
         order.sort_unstable();
         let standing = |&(_, _, slot): &Key| {
             let flow = &self.flows[slot as usize];
-            let left = (self.remaining(flow, now) + BYTE - 1) / BYTE;
+            let bytes = (self.remaining(flow, now) + BYTE - 1) / BYTE;
             FlowState {
                 id: flow.id,
                 source: flow.path.source() / 2,
                 destination: flow.path.destination() / 2,
-                remaining_bytes: u64::try_from(left).unwrap_or(u64::MAX),
+                remaining_bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
                 rate: flow.rate,
             }
         };

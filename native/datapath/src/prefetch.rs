@@ -9,10 +9,10 @@ const LINE: usize = 64;
 #[inline(always)]
 pub fn prefetch<T: ?Sized>(value: &T) {
     let (first, bytes) = (std::ptr::from_ref(value).cast::<i8>(), size_of_val(value));
-    let mut at = 0;
-    while at < bytes {
-        line(first.wrapping_add(at));
-        at += LINE;
+    let mut offset = 0;
+    while offset < bytes {
+        line(first.wrapping_add(offset));
+        offset += LINE;
     }
     if bytes > 1 {
         line(first.wrapping_add(bytes - 1)); // a value may begin amid a line, and end in one line more
@@ -22,12 +22,12 @@ pub fn prefetch<T: ?Sized>(value: &T) {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 #[allow(unused_unsafe)] // newer compilers than Debian 12's may know that the instruction is safe
-fn line(at: *const i8) {
+fn line(address: *const i8) {
     use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
     // SAFETY: every x86-64 processor has SSE. The instruction reads nothing, and does nothing where there is no memory.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(at) }
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(address) }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-fn line(_at: *const i8) {}
+fn line(_address: *const i8) {}

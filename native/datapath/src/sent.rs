@@ -65,8 +65,8 @@ impl Outstanding {
     pub fn arrived(&mut self, numbers: impl IntoIterator<Item = u32>) -> (usize, Option<f64>) {
         let (mut count, mut newest) = (0, None);
         for number in numbers {
-            let Some(left) = self.when(number) else { continue };
-            newest = Some(newest.map_or(left, |newest: f64| newest.max(left)));
+            let Some(sent_at) = self.when(number) else { continue };
+            newest = Some(newest.map_or(sent_at, |newest: f64| newest.max(sent_at)));
             self.left.forget(number);
             count += 1;
         }
@@ -88,8 +88,8 @@ impl Outstanding {
     pub fn overdue(&mut self, sent_before: f64, mut late: impl FnMut(u32)) -> usize {
         let mut count = 0;
         while self.first != self.end {
-            if let Some(left) = self.left.get(self.first) {
-                if left >= sent_before {
+            if let Some(sent_at) = self.left.get(self.first) {
+                if sent_at >= sent_before {
                     break;
                 }
                 self.left.forget(self.first);

@@ -154,11 +154,11 @@ pub fn fragment(packet: &[u8], mtu: usize) -> Option<Vec<Vec<u8>>> {
     let count = body.len().div_ceil(step);
     let pieces = body.chunks(step).enumerate().map(|(index, part)| {
         let more = if index + 1 == count { more } else { MORE_FRAGMENTS };
-        let at = offset + (index * step / 8) as u16;
+        let fragment_offset = offset + (index * step / 8) as u16;
         let mut piece = Vec::with_capacity(header + part.len());
         piece.extend_from_slice(&packet[..header]);
         piece[2..4].copy_from_slice(&((header + part.len()) as u16).to_be_bytes());
-        piece[6..8].copy_from_slice(&(more | at).to_be_bytes());
+        piece[6..8].copy_from_slice(&(more | fragment_offset).to_be_bytes());
         piece[10..12].fill(0);
         let sum = checksum(&piece, 0);
         piece[10..12].copy_from_slice(&sum.to_be_bytes());

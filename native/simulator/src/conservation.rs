@@ -33,10 +33,10 @@ impl Simulation {
         equal(packets.delivered, delivered, || "links to hosts".into())?;
         equal(packets.dropped, dropped, || "drops at links".into())?;
         self.check_flows()?;
-        let left = self.flows.live().count();
-        if empty && left > 0 {
+        let unfinished = self.flows.live().count();
+        if empty && unfinished > 0 {
             return Err(Error(format!(
-            "{left} flows never ended: their packets were dropped and their transport sends nothing again; \
+            "{unfinished} flows never ended: their packets were dropped and their transport sends nothing again; \
              use an endless buffer or a transport with a time-out"
         )));
         }

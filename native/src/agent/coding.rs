@@ -7,8 +7,8 @@ use ::coding::Code;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-fn unknown<T>(what: &str, name: &str) -> PyResult<T> {
-    Err(PyValueError::new_err(format!("{what} {name:?} is not known")))
+fn unknown<T>(kind: &str, name: &str) -> PyResult<T> {
+    Err(PyValueError::new_err(format!("{kind} {name:?} is not known")))
 }
 
 /// A code by its name.

@@ -24,8 +24,8 @@ pub(super) fn raised(error: Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-pub(super) fn unknown(what: &str, name: &str) -> PyErr {
-    PyValueError::new_err(format!("{what} {name:?} is not known"))
+pub(super) fn unknown(kind: &str, name: &str) -> PyErr {
+    PyValueError::new_err(format!("{kind} {name:?} is not known"))
 }
 
 #[derive(FromPyObject)]

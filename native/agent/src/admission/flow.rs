@@ -72,12 +72,12 @@ impl<P: Clamped> Flow<P> {
     /// Returns what it has left to send, in bytes on the link.
     pub fn bytes_left(&self) -> u64 {
         let done = self.clamp.sent_bytes();
-        let left = match (self.size, &self.backlog) {
+        let payload_bytes = match (self.size, &self.backlog) {
             (Some(size), _) => size - done as f64,
             (None, None) => done as f64,
             (None, Some(backlog)) => (backlog.bytes + if backlog.more { done } else { 0 }) as f64,
         };
-        (left.clamp(1.0, MOST_LEFT) * self.on_the_link()).round_ties_even() as u64
+        (payload_bytes.clamp(1.0, MOST_LEFT) * self.on_the_link()).round_ties_even() as u64
     }
 
     /// Returns the bytes on the link for each byte of payload, in full segments.

@@ -320,8 +320,8 @@ impl<P: Clamped> HostAdmission<P> {
     /// Begins with a flow that is open already.
     fn adopt(&mut self, sent: &Sent, now: Seconds) {
         let before = sent.before as f64;
-        let left = sent.announced.filter(|&size| size > before).map(|size| size - before);
-        self.begin(sent, left, now);
+        let remaining = sent.announced.filter(|&size| size > before).map(|size| size - before);
+        self.begin(sent, remaining, now);
         if let Some(flow) = self.flows.get_mut(&sent.to.flow) {
             flow.preexisting = true;
             flow.free_bytes = self.policy.threshold_bytes.saturating_sub(sent.before);

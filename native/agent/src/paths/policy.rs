@@ -81,8 +81,8 @@ pub trait PathPolicy {
 
     /// Appends the source ports of the next packets of a flow: those that `source_port` gives one by one.
     fn source_ports(&mut self, train: Train, now: Seconds, ports: &mut Vec<u16>) {
-        for left in (0..train.count).rev() {
-            let size = if left == 0 { train.last } else { train.size };
+        for remaining in (0..train.count).rev() {
+            let size = if remaining == 0 { train.last } else { train.size };
             ports.push(self.source_port(train.flow, train.route, size, now));
         }
     }

@@ -58,7 +58,7 @@ fn name(routes: &mut [Route; 4], paths: &LivePaths, versions: &mut u32) {
         let own: Option<Vec<u16>> = paths
             .by_class
             .get(&route.class)
-            .map(|kept| stamps.iter().copied().filter(|stamp| kept.contains(stamp)).collect());
+            .map(|own| stamps.iter().copied().filter(|stamp| own.contains(stamp)).collect());
         let usable = own.filter(|own| !own.is_empty());
         let labels: Vec<u16> =
             usable.as_ref().unwrap_or(&stamps).iter().map(|&stamp| label_of(stamp)).collect();

@@ -43,13 +43,16 @@ pub fn on_paths_of_the_others<K: Ord + Clone>(loads: &[OnPaths<K>]) -> Vec<OnPat
         }
     }
     let others = |(whose, load): (usize, &OnPaths<K>)| {
-        let left = flows.iter().map(|(&stamp, &count)| {
+        let short_flows = flows.iter().map(|(&stamp, &count)| {
             (stamp, count - load.short_flows.get(&stamp).copied().unwrap_or_default())
         });
         let delays = longest.iter().filter_map(|(&path, known)| {
             known.iter().find(|&&(_, of)| of != whose).map(|&(delay_s, _)| (path.clone(), delay_s))
         });
-        OnPaths { short_flows: left.filter(|&(_, count)| count != 0).collect(), delays_s: delays.collect() }
+        OnPaths {
+            short_flows: short_flows.filter(|&(_, count)| count != 0).collect(),
+            delays_s: delays.collect(),
+        }
     };
     loads.iter().enumerate().map(others).collect()
 }

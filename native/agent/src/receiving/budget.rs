@@ -148,21 +148,21 @@ impl Total {
     /// give until all fits; None: all of it may stay.
     pub fn level(
         &mut self,
-        kept: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone,
+        peer_bytes: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone,
     ) -> Option<usize> {
-        self.bound = kept.clone().sum();
+        self.bound = peer_bytes.clone().sum();
         if !self.is_above_aim() {
             return None;
         }
-        let (mut left, mut peers) = (self.aim(), kept.len());
-        for bytes in kept.rev() {
-            if bytes > left / peers {
+        let (mut remaining, mut peers) = (self.aim(), peer_bytes.len());
+        for bytes in peer_bytes.rev() {
+            if bytes > remaining / peers {
                 break;
             }
-            left -= bytes;
+            remaining -= bytes;
             peers -= 1;
         }
-        Some(left / peers.max(1))
+        Some(remaining / peers.max(1))
     }
 
     /// Notes that a peer keeps so much less.

@@ -244,11 +244,11 @@ impl<P: Payload> UnitDecoder<P> {
             Some(buffer) => buffer.run(first, unit.shape.k).collect(),
             None => vec![None; unit.shape.k as usize],
         };
-        let Ok(found) = P::rebuild(unit.shape, &packets, &unit.repairs) else {
+        let Ok(placed) = P::rebuild(unit.shape, &packets, &unit.repairs) else {
             self.give_up(unit_index);
             return Vec::new();
         };
-        let rebuilt: Vec<Rebuilt<P>> = found
+        let rebuilt: Vec<Rebuilt<P>> = placed
             .into_iter()
             .map(|(place, packet)| Rebuilt { position: first.wrapping_add(place), packet })
             .collect();

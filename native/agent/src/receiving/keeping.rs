@@ -14,10 +14,10 @@ impl<P: Packet> Receiver<P> {
             return;
         }
         let sizes = peers.ids().into_iter().map(|id| (peers[id].budget.charged(), id));
-        let mut kept: Vec<(usize, PeerId)> = sizes.collect();
-        kept.sort_unstable_by(|first, other| other.cmp(first));
-        let Some(level) = self.total.level(kept.iter().map(|&(bytes, _)| bytes)) else { return };
-        for (before, id) in kept {
+        let mut largest_first: Vec<(usize, PeerId)> = sizes.collect();
+        largest_first.sort_unstable_by(|first, other| other.cmp(first));
+        let Some(level) = self.total.level(largest_first.iter().map(|&(bytes, _)| bytes)) else { return };
+        for (before, id) in largest_first {
             if !self.total.is_above_aim() {
                 break;
             }

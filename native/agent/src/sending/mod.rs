@@ -259,7 +259,7 @@ impl<P: Packets> Sender<P> {
 
     /// Returns how many units came to k symbols in time and how many did not, under this policy's adaptive redundancy.
     pub fn unit_outcomes(&self) -> [u64; 2] {
-        let sum = |what: fn(&Margin) -> u64| self.margins.values().map(what).sum();
+        let sum = |count: fn(&Margin) -> u64| self.margins.values().map(count).sum();
         [sum(Margin::successes), sum(Margin::failures)]
     }
 

@@ -103,10 +103,10 @@ impl Scheduler {
             link.sending.retain(|&other| other != slot);
             link.last.set((0, FIRST));
         }
-        let kept = &mut self.flows[slot as usize];
-        kept.remaining = remaining;
-        kept.since = self.now;
-        kept.rate = 0;
+        let stored = &mut self.flows[slot as usize];
+        stored.remaining = remaining;
+        stored.since = self.now;
+        stored.rate = 0;
         self.enlist(slot);
     }
 

@@ -52,8 +52,8 @@ impl Channel {
     }
 
     fn deadline(&self) -> Time {
-        let asked = self.asked.front().map_or(NEVER, |&(at, _)| at);
-        let decided = self.decided.front().map_or(NEVER, |&(at, _, _)| at);
+        let asked = self.asked.front().map_or(NEVER, |&(due, _)| due);
+        let decided = self.decided.front().map_or(NEVER, |&(due, _, _)| due);
         asked.min(decided).min(self.wake)
     }
 }
@@ -128,7 +128,7 @@ impl Simulation {
         }
         channel.timer = NEVER;
         while channel.asked.front().is_some_and(|&(due, _)| due <= now) {
-            channel.arrived.extend(channel.asked.pop_front().map(|(_, asked)| asked));
+            channel.arrived.extend(channel.asked.pop_front().map(|(_, message)| message));
         }
         let awake = channel.wake <= now;
         if awake {

@@ -89,7 +89,7 @@ impl Payload for Inner {
         let rebuilt = unit.code.decode(Kernel::best(), unit.seed, unit.r as usize, &sources, &rows, 1);
         let rebuilt = rebuilt.map_err(|_| Contradiction)?;
         let places = rebuilt.indices.into_iter();
-        Ok(places.filter_map(|at| Some((at as u32, symbol.packets.get(at)?.clone()))).collect())
+        Ok(places.filter_map(|place| Some((place as u32, symbol.packets.get(place)?.clone()))).collect())
     }
 }
 

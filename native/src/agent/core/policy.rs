@@ -21,8 +21,8 @@ pub struct Document {
     pub paths: [Option<PathSettings>; 4],
 }
 
-fn unknown<T>(what: &str, name: &str) -> PyResult<T> {
-    Err(PyValueError::new_err(format!("{what} {name:?} is not known")))
+fn unknown<T>(kind: &str, name: &str) -> PyResult<T> {
+    Err(PyValueError::new_err(format!("{kind} {name:?} is not known")))
 }
 
 impl Document {

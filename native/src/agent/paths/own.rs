@@ -41,9 +41,9 @@ impl OwnPolicy {
         Ok(OwnPolicy { policy: policy.clone().unbind(), learns, routes: HashMap::new(), failure })
     }
 
-    fn ask<T>(&self, asked: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
+    fn ask<T>(&self, question: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
         Python::attach(|py| {
-            let answer = asked(py, self.policy.bind(py));
+            let answer = question(py, self.policy.bind(py));
             answer.map_err(|error| self.failure.keep(error)).ok()
         })
     }

@@ -166,14 +166,14 @@ impl Tr {
 
     /// Returns p_TNL: for how long the flow's previous packets are on their way still.
     fn still_needs(&self, sent: &Sent, now: Seconds) -> Seconds {
-        let left = sent.arrives - now;
+        let remaining_s = sent.arrives - now;
         if sent.pending > 0 {
             let overdue = now - sent.last - self.lag - 4.0 * self.lag_deviation;
-            if left < overdue && overdue <= self.full_s {
+            if remaining_s < overdue && overdue <= self.full_s {
                 return overdue;
             }
         }
-        left
+        remaining_s
     }
 
     fn ages(&self) -> Ages {

@@ -97,13 +97,13 @@ impl Path {
         if !self.stale {
             return;
         }
-        let (mut wait, mut at) = (self.delay, self.sent);
+        let (mut wait, mut time) = (self.delay, self.sent);
         for own in &self.own {
-            let since = own.left - at;
+            let since = own.left - time;
             wait = if wait > since { wait - since + own.takes } else { own.takes };
-            at = own.left;
+            time = own.left;
         }
-        (self.wait, self.at, self.stale) = (wait, at, false);
+        (self.wait, self.at, self.stale) = (wait, time, false);
     }
 
     /// Notes that packets of ours, which take so long on the slowest link, leave for it.

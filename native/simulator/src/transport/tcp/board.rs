@@ -189,8 +189,8 @@ impl Board {
         self.lost -= u32::from(packet.lost);
         self.again -= u32::from(packet.again);
         (packet.lost, packet.again) = (false, false);
-        let (at, ever) = (packet.at, packet.ever);
-        self.came(number, at, ever);
+        let (sent_at, ever) = (packet.at, packet.ever);
+        self.came(number, sent_at, ever);
     }
 
     /// Note a duplicate acknowledgement: a packet has left the network.
@@ -307,20 +307,20 @@ impl Board {
         (self.again, self.duplicates, self.search) = (0, 0, self.first);
     }
 
-    fn came(&mut self, number: u32, at: Time, ever: bool) {
+    fn came(&mut self, number: u32, sent_at: Time, ever: bool) {
         if number < self.highest_before && !ever {
             self.reordered = true;
             self.reorders_far |= number.saturating_add(4) < self.highest;
         }
         self.highest = self.highest.max(number + 1);
-        self.arrived_at = self.arrived_at.max(Some(at));
-        let round_trip = self.now.saturating_sub(at);
+        self.arrived_at = self.arrived_at.max(Some(sent_at));
+        let round_trip = self.now.saturating_sub(sent_at);
         // Of what was sent twice, the original may have arrived. Its timestamp shows it where it fills a gap; elsewhere
         // Linux takes it for the retransmission, unless that came sooner than anything can (tcp_rack_advance).
-        let original = number < self.first && self.stamp < at;
+        let original = number < self.first && self.stamp < sent_at;
         if !ever || (round_trip >= self.least && !original) {
             (self.advanced, self.round_trip) = (true, round_trip);
-            self.latest = self.latest.max((at, number));
+            self.latest = self.latest.max((sent_at, number));
         }
     }
 }

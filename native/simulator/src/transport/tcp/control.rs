@@ -73,9 +73,9 @@ impl Window {
         if slow > 0.0 {
             self.size = (self.size + slow).min(self.threshold);
         }
-        let left = delivered - slow as u32;
-        if left > 0 {
-            self.grow(now, left, round_trip);
+        let remaining = delivered - slow as u32;
+        if remaining > 0 {
+            self.grow(now, remaining, round_trip);
         }
     }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from figures.style import SchemeStyle, scheme_style
+from figures.style import SchemeStyle, label_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,13 +43,14 @@ def scheme_bars(
         axes: where; its axes are not named here (`style.label`).
         estimates: by label.
         reference: a thin line at this value, e.g. 1.0 where bars are normalised.
-        schemes: scheme of each label, where labels are not schemes' names.
+        schemes: scheme of each label (of all that a figure has), where labels are not schemes' names.
     """
     if not estimates:
         raise ValueError("a bar chart needs at least one estimate")
     top = max(estimate.high for estimate in estimates.values())
+    styles = label_styles(schemes or {name: name for name in estimates})
     for x, (name, bar) in enumerate(estimates.items()):
-        style = scheme_style((schemes or {}).get(name, name))
+        style = styles[name]
         axes.bar(
             x,
             bar.value,
@@ -83,10 +84,11 @@ def scheme_lines(
 
     Doubtful points are hollow. Raises ValueError where a series is not as long as *xs*.
     """
+    styles = label_styles(schemes or {name: name for name in series})
     for name, points in series.items():
         if len(points) != len(xs):
             raise ValueError(f"series {name!r} has {len(points)} points for {len(xs)} values on the x axis")
-        draw_line(axes, xs, points, name=name, style=scheme_style((schemes or {}).get(name, name)))
+        draw_line(axes, xs, points, name=name, style=styles[name])
     if len(series) > 1:
         axes.legend(ncols=1 + (len(series) - 1) // 8)
 

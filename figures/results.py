@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from figures.style import label, logarithmic, new_figure, scheme_style
+from figures.style import label, label_styles, logarithmic, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -129,10 +129,11 @@ def mode_timeline(document: Document) -> Figure | None:
     figure = new_figure(6.4, 1.2 + 0.28 * rows)
     axes = figure.add_subplot()
     names: list[str] = []
+    styles = dict(_styles(document))
     for run in runs:
         for leaf in _leaves(run):
             spans = on_spans([mode for mode in run["modes"] if mode["leaf"] == leaf], run["duration_s"])
-            colour = scheme_style(document["schemes"][run["scheme"]]["scheme"]).colour
+            colour = styles[run["scheme"]].colour
             axes.broken_barh(spans, (len(names) - 0.35, 0.7), color=colour)
             names.append(f"{run['scheme']}, {leaf}")
     axes.set_yticks(range(len(names)), names, fontsize=7)
@@ -165,4 +166,4 @@ def _leaves(run: Mapping[str, Any]) -> list[str]:
 
 
 def _styles(document: Document) -> list[tuple[str, Any]]:
-    return [(name, scheme_style(entry["scheme"])) for name, entry in document["schemes"].items()]
+    return list(label_styles({name: entry["scheme"] for name, entry in document["schemes"].items()}).items())

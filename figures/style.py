@@ -129,6 +129,43 @@ def scheme_style(name: str) -> SchemeStyle:
     )
 
 
+def label_styles(schemes: Mapping[str, str]) -> dict[str, SchemeStyle]:
+    """Return the style of each label (*schemes*: its scheme): that of the scheme, but another where a label before it
+    has that already, as of a scheme with two settings. The page chooses alike (webui/src/parts/schemes.ts).
+    """
+    styles: dict[str, SchemeStyle] = {}
+    alike = []
+    for name, scheme in schemes.items():
+        style = scheme_style(scheme)
+        if _look(style) in map(_look, styles.values()):
+            alike.append(name)
+        else:
+            styles[name] = style
+    for number, name in enumerate(alike):
+        colours = {style.colour for style in styles.values()}
+        looks = set(map(_look, styles.values()))
+        free = [style for style in _series(LINES[1 + number % 3]) if _look(style) not in looks]
+        styles[name] = next(
+            (style for style in free if style.colour not in colours),
+            free[0] if free else scheme_style(schemes[name]),
+        )
+    return {name: styles[name] for name in schemes}
+
+
+def _look(style: SchemeStyle) -> tuple[str, str]:
+    return style.colour, style.marker
+
+
+def _series(line: str) -> list[SchemeStyle]:
+    """Return all pairs of a colour and a marker, those first that differ in both."""
+    hatches = ("ooo", "OO", "**", "|||", "oo", "O", "*", "||")
+    return [
+        SchemeStyle(colour, MARKERS[(index + turn) % len(MARKERS)], line, hatches[(index + turn) % 8])
+        for turn in range(len(MARKERS))
+        for index, colour in enumerate(PALETTE)
+    ]
+
+
 def series_style(index: int) -> SchemeStyle:
     """Return the style of the series number *index* (from 0) of a figure whose series are no schemes."""
     return SchemeStyle(

@@ -50,6 +50,24 @@ test("settings of one scheme look different, and the first of them as the scheme
   expect(new Set(shown.map(({ colour }) => colour)).size).toBe(8);
 });
 
+test("labels look as in the figures", () => {
+  const file = new URL("../../tests/unit/golden/label_styles.json", import.meta.url);
+  const cases = JSON.parse(readFileSync(file, "utf8")) as Record<
+    string,
+    { schemes: Record<string, string>; styles: Record<string, [string, string]> }
+  >;
+  expect(Object.keys(cases).length).toBeGreaterThan(3);
+  for (const { schemes, styles } of Object.values(cases)) {
+    const labels = Object.fromEntries(Object.entries(schemes).map(([label, scheme]) => [label, { scheme }]));
+    const own = ownStyles(labels);
+    const shown = Object.entries(schemes).map(([label, scheme]) => {
+      const { colour, marker } = own.get(label) ?? schemeStyle(scheme);
+      return [label, [colour, marker]];
+    });
+    expect(Object.fromEntries(shown)).toEqual(styles);
+  }
+});
+
 test("however many settings a scheme has, none looks like another", () => {
   const many = Object.fromEntries(
     Array.from({ length: 40 }, (_, index) => [`k=${index}`, { scheme: "caps" }]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from itertools import combinations
@@ -18,6 +19,7 @@ from controller.schemes.loader import scheme_names
 from figures import charts, style
 
 Colour = NDArray[np.float64]
+LABELS = Path(__file__).parents[1] / "golden" / "label_styles.json"
 
 DEFICIENCIES = {
     # Machado, Oliveira, Fernandes: A physiologically-based model for simulation of color vision deficiency, 2009:
@@ -80,6 +82,23 @@ def test_no_two_schemes_share_a_colour() -> None:
 def test_the_schemes_that_come_with_capstan_are_told_apart() -> None:
     drawn = [(one.colour, one.marker, one.line) for one in map(style.scheme_style, scheme_names())]
     assert len(set(drawn)) == len(drawn)
+
+
+@given(st.dictionaries(st.text(max_size=8), st.sampled_from(["caps", "ecmp", "mine", "yours"]), max_size=64))
+def test_labels_look_different_and_the_first_of_a_scheme_as_the_scheme_does(labels: dict[str, str]) -> None:
+    styles = style.label_styles(labels)
+    assert list(styles) == list(labels)
+    assert len({(one.colour, one.marker) for one in styles.values()}) == len(labels)
+    for scheme in set(labels.values()):
+        first = next(label for label, of in labels.items() if of == scheme)
+        assert styles[first] == style.scheme_style(scheme)
+
+
+def test_labels_look_as_recorded_and_so_do_those_of_the_page() -> None:
+    """Of the page: webui/tests/schemes.test.ts, with the same file."""
+    for case in json.loads(LABELS.read_text()).values():
+        styles = style.label_styles(case["schemes"])
+        assert {label: [one.colour, one.marker] for label, one in styles.items()} == case["styles"]
 
 
 @given(st.text(max_size=20))

@@ -6,6 +6,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { DEFAULTS } from "./api/queries";
 import { Appearance } from "./app/Appearance";
+import { ErrorBoundary } from "./app/ErrorBoundary";
 import { Login } from "./app/Login";
 import { LiveContext } from "./live/useLive";
 import { LiveStore } from "./live/store";
@@ -19,7 +20,9 @@ createRoot(root).render(
     <QueryClientProvider client={queries}>
       <LiveContext value={store}>
         <Appearance>
-          <Login />
+          <ErrorBoundary at="page">
+            <Login />
+          </ErrorBoundary>
         </Appearance>
       </LiveContext>
     </QueryClientProvider>

@@ -13,7 +13,7 @@ interface State {
   error: Error | null;
 }
 
-/** A view that fails takes nothing else with it, and says what to do. */
+/** A part of the page that fails takes nothing around it with it, and says what to do. */
 export class ErrorBoundary extends Component<Props, State> {
   override state: State = { at: this.props.at, error: null };
 
@@ -29,7 +29,7 @@ export class ErrorBoundary extends Component<Props, State> {
     const { error } = this.state;
     if (!error) return this.props.children;
     return (
-      <Notice title="This view failed" kind="error">
+      <Notice title="This part of the page failed" kind="error">
         {error.message} <Button onClick={() => window.location.reload()}>Load the page again</Button>
       </Notice>
     );

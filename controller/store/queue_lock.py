@@ -46,18 +46,24 @@ def _is_free(handle: int) -> bool:
     """Return whether an open file is locked by us from now on, until it is closed."""
     try:
         import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        except OSError:
-            return False
-        return True
+    except ImportError:
+        return _is_free_on_windows(handle)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:  # a file system without locks
         return True
+    return True
+
+
+def _is_free_on_windows(handle: int) -> bool:
+    try:
+        import msvcrt
+    except ImportError:  # a system that has neither
+        return True
+    try:
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    except OSError:
+        return False
     return True

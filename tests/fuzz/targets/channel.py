@@ -136,7 +136,7 @@ class _Views:
         resent = self._resent.view(now)
         _say([resent.bytes, resent.episodes, [dataclasses.asdict(one) for one in resent.newest]])
         _say([dataclasses.asdict(one.data) for one in self._events.since(0)])
-        for load in self._loads.changes({"h1": "leaf", "h2": "leaf"}).values():
+        for _, load in self._loads.changes({"h1": "leaf", "h2": "leaf"}):
             encode(load)
         for host, decision in self._admission.handle_timer(now):
             encode(decision)

@@ -6,10 +6,9 @@ import base64
 import csv
 import json
 import os
+import signal
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -23,6 +22,7 @@ from classroom.process_group import Broken
 from classroom.submissions import Submission, SubmissionsError, read_submissions
 from cli.app import capstan
 from cli.marking import write_marks
+from tests.waiting import eventually
 
 LIMITS = sandbox.LIMITS
 
@@ -127,30 +127,23 @@ def test_a_check_without_findings_says_why(
     assert error in mark.error
 
 
-def test_a_submission_that_an_interrupt_ended_has_no_mark(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_submission_that_an_interrupt_ended_has_no_mark(tmp_path: Path) -> None:
     marked: list[Mark] = []
-    begun = threading.Event()
+    students, begun = tmp_path / "class", tmp_path / "begun"
+    class_of(students, "ada/lab3.py", "bob/lab3.py", "eve/lab3.py")
+    (students / "bob" / "lab3.py").write_text(
+        f"import pathlib, time\npathlib.Path({str(begun)!r}).touch()\ntime.sleep(600)\n"
+    )
 
-    def run(*_: Any, stopped: threading.Event, **__: Any) -> int | Broken:
-        if begun.is_set():
-            assert stopped.wait(60)
-            return Broken.WALL_TIME
-        begun.set()
-        return 0
+    def interrupt() -> None:
+        eventually(begun.exists)
+        os.kill(os.getpid(), signal.SIGINT)
 
-    class Interrupted(ThreadPoolExecutor):
-        def map(self, *arguments: Any, **_: Any) -> Any:  # type: ignore[override]
-            done = super().map(*arguments)
-            yield next(done)
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr("classroom.marking.sandbox.run", run)
-    monkeypatch.setattr("classroom.marking.ThreadPoolExecutor", Interrupted)
-    class_of(tmp_path, "ada/lab3.py", "bob/lab3.py", "eve/lab3.py")
+    thread = threading.Thread(target=interrupt)
+    thread.start()
     with pytest.raises(KeyboardInterrupt):
-        mark_class(read_submissions(tmp_path).submissions, 1, in_sandbox=False, marked=marked.append)
+        mark_class(read_submissions(students).submissions, 1, in_sandbox=False, marked=marked.append)
+    thread.join()
     assert [mark.submission.student for mark in marked] == ["ada"], "bob's takes no 180 s"
 
 

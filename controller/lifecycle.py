@@ -38,7 +38,7 @@ from controller.plane.effects import (
     SwitchUp,
 )
 from controller.plane.faults import Faults
-from controller.plane.naming import FabricNames
+from controller.plane.naming import FabricNames, switch_names
 from controller.plane.snapshot import FabricSnapshot, PathInfo
 from controller.process.control_thread import check_control_threads
 from controller.process.shared_call import SharedCall
@@ -203,7 +203,7 @@ class RunningController:
 
     def mode_events(self, began_at: float, ended_at: float) -> list[dict[str, Any]]:
         """Return the mode changes between two moments (Unix seconds), with ``at_s`` from the first one."""
-        names = leaf_names(self.snapshot())
+        names = switch_names(self.snapshot().switches)
         return [
             {
                 "at_s": round(logged.at - began_at, 6),
@@ -344,8 +344,3 @@ def port_queues(scheme: Scheme) -> PortQueues:
 def _leaf_key(dpid: int) -> str:
     """Return a leaf in messages to agents."""
     return f"{dpid:016x}"
-
-
-def leaf_names(snapshot: FabricSnapshot) -> dict[int, str]:
-    """Return names of all switches by dpid; the dpid in hex where the name is not known."""
-    return {switch.dpid: switch.name or f"{switch.dpid:#x}" for switch in snapshot.switches}

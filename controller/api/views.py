@@ -20,13 +20,13 @@ from controller.api.answers import (
 )
 from controller.api.answers_live import FaultChange, ModeAt
 from controller.fabric.graph import PortRef
-from controller.lifecycle import RunningController, leaf_names
+from controller.lifecycle import RunningController
 from controller.live.event_log import EventLog, Logged
 from controller.live.queue_history import Way
 from controller.live.topics import event_object, fault_object
 from controller.plane.effects import ModeChanged
 from controller.plane.faults import FaultBegan, FaultEnded
-from controller.plane.naming import FabricNames
+from controller.plane.naming import FabricNames, switch_names
 from controller.plane.snapshot import FabricSnapshot, HostInfo, PathInfo
 from controller.queues.ports import PortState
 from controller.queues.service import SwitchQueues
@@ -117,7 +117,7 @@ def host_link(host: HostInfo, names: FabricNames) -> str:
 
 def modes_view(snapshot: FabricSnapshot, events: EventLog, since: int | None) -> ModesView:
     """Return every leaf's mode now, and the changes after a cursor."""
-    names = leaf_names(snapshot)
+    names = switch_names(snapshot.switches)
     logged, cursor = ([], events.cursor) if since is None else events.page(since)
     return {
         "leaves": [
@@ -196,7 +196,7 @@ def faults_between(running: RunningController, began_at: float, ended_at: float)
 
 def queues_view(wanted: PortQueues, switches: list[SwitchQueues], snapshot: FabricSnapshot) -> QueuesView:
     """Return queues of all ports; counters' age is as of now."""
-    names, now = leaf_names(snapshot), time.monotonic()
+    names, now = switch_names(snapshot.switches), time.monotonic()
     return {
         "wanted": {"number": wanted.number, "buffer_packets": wanted.buffer_packets},
         "switches": [

@@ -10,6 +10,7 @@ from controller.capton.fabric import HostPlace, Rates
 from controller.capton.single_path import SinglePath
 from controller.fabric.graph import Hop, PortRef, Wiring, link_between
 from controller.fabric.paths import Routing, compute_routing
+from controller.plane.naming import switch_names
 from controller.plane.snapshot import FabricSnapshot, LinkInfo
 
 UNKNOWN_BPS: Final = 10_000_000_000
@@ -38,7 +39,11 @@ class SnapshotReader:
     def __init__(self, snapshot: FabricSnapshot, rates: Mapping[tuple[int, int], int]) -> None:
         self._snapshot = snapshot
         self._rates = rates
-        self._names = {switch.dpid: switch.name or f"{switch.dpid:#x}" for switch in snapshot.switches}
+        hosts = {host.name for host in snapshot.hosts}
+        self._names = {
+            dpid: f"{dpid:#x}" if name in hosts else name
+            for dpid, name in switch_names(snapshot.switches).items()
+        }
         self._tiers = {switch.dpid: switch.tier for switch in snapshot.switches}
         connected = {switch.dpid for switch in snapshot.switches if switch.connected}
         self._up = [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from controller.fabric.graph import PortRef, link_between
-from controller.plane.snapshot import FabricSnapshot
+from controller.plane.snapshot import FabricSnapshot, SwitchInfo
 
 Role = Literal["leaf", "spine", "aggregation", "core"]
 _LAST: Final = 1 << 30
@@ -25,6 +26,15 @@ class NamedLink:
     speed_kbps: int
 
 
+def switch_names(switches: Iterable[SwitchInfo]) -> dict[int, str]:
+    """Return the name of each switch by dpid: its bridge's; the dpid in hex where that is not known, or is another's,
+    too.
+    """
+    names = {switch.dpid: switch.name for switch in switches}
+    counts = Counter(names.values())
+    return {dpid: name if name and counts[name] == 1 else f"{dpid:#x}" for dpid, name in names.items()}
+
+
 class FabricNames:
     """Names in one snapshot.
 
@@ -33,7 +43,7 @@ class FabricNames:
     """
 
     def __init__(self, snapshot: FabricSnapshot) -> None:
-        self._names = {switch.dpid: switch.name or f"{switch.dpid:#x}" for switch in snapshot.switches}
+        self._names = switch_names(snapshot.switches)
         self._tiers = {switch.dpid: switch.tier for switch in snapshot.switches}
         self._top = max((switch.tier for switch in snapshot.switches if switch.tier is not None), default=0)
         self.connected = frozenset(switch.dpid for switch in snapshot.switches if switch.connected)
@@ -68,7 +78,7 @@ class FabricNames:
         return (_LAST if tier is None else tier, self.switch(end.dpid), end)
 
     def switch(self, dpid: int) -> str:
-        """Return the name of a switch; its dpid in hex where that is not known."""
+        """Return the name of a switch; its dpid in hex where it has none of its own."""
         return self._names.get(dpid, f"{dpid:#x}")
 
     def link(self, end: PortRef) -> NamedLink | None:

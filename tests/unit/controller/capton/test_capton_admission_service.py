@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from controller.capton.fabric import HostPlace, Rates, VirtualLink
+from controller.capton.rules import scheduler_of
 from controller.capton.service import AdmissionService, CaptonCapacity
 from controller.capton.single_path import SinglePath
 from controller.capton.topology_view import SnapshotReader, TopologyView
@@ -116,6 +117,24 @@ def test_single_paths_are_named_and_have_their_links() -> None:
     paths = SnapshotReader(fabric, rates(fabric)).single_paths()["l1", "l2"]
     assert [path.stamp for path in paths] == [11, 13, 14]
     assert paths[0] == SinglePath(11, (("l1-s1:3", CORE), ("s1-l2:2", CORE)))
+
+
+def test_leaves_whose_bridges_have_one_name_are_two() -> None:
+    named = snapshot()
+    alike = replace(named, switches=tuple(replace(switch, name="br0") for switch in named.switches))
+    seen = read(alike)
+    assert [host.groups for host in seen.hosts] == [("0x1",), ("0x1",), ("0x2",), ("0x2",)]
+    assert list(seen.groups.values()) == list(read(named).groups.values())
+    assert len(SnapshotReader(alike, rates(alike)).single_paths()["0x1", "0x2"]) == 4
+
+
+def test_a_host_may_have_the_name_of_its_leaf() -> None:
+    named = snapshot()
+    alike = replace(named, hosts=(replace(named.hosts[0], name="l1"), *named.hosts[1:]))
+    seen = read(alike)
+    assert seen.hosts[-1] == HostPlace("l1", Rates(RATE, RATE), ("0x1",))
+    scheduler = scheduler_of(RULE, seen, {})
+    assert [decision.rate_bps for decision in scheduler.request(1, "l1", "h3", 1000, now=1.0)] == [RATE]
 
 
 class World:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -59,6 +60,14 @@ def test_links_are_called_by_their_ends_the_lower_tier_first() -> None:
     assert names.by_name("l1-l2") is None
     assert names.dpid("l2") == 2
     assert names.switch(77) == "0x4d"
+
+
+def test_switches_whose_bridges_have_one_name_are_called_by_their_dpids() -> None:
+    fabric = snapshot()
+    alike = replace(fabric, switches=tuple(replace(switch, name="br0") for switch in fabric.switches[:2]))
+    names = FabricNames(alike)
+    assert [link.name for link in names.links] == ["0x1-0x9", "0x1-0x9:2", "0x2-0x9", "h1-0x1"]
+    assert [names.dpid(name) for name in ("br0", "0x1", "0x2")] == [None, 1, 2]
 
 
 def test_a_fat_tree_has_its_three_roles() -> None:

@@ -52,6 +52,13 @@ class Connected:
     """Among the messages whenever the controller has welcomed us."""
 
 
+class Disconnected:
+    """Among the messages whenever a connection has ended that began with `Connected`."""
+
+
+Received = Message | Connected | Disconnected
+
+
 @dataclass(frozen=True, slots=True)
 class _Outgoing:
     """A frame that waits. lasting: where the connection ends before all of it was written, the next one gets it."""
@@ -77,7 +84,7 @@ class Channel:
         self._connection: socket.socket | None = None
         """While it lives."""
         self._reader = FrameReader()
-        self._incoming: list[Message | Connected] = []
+        self._incoming: list[Received] = []
         self._outgoing: deque[_Outgoing] = deque()
         """The first of them is the one being written."""
         self._written = 0
@@ -107,7 +114,7 @@ class Channel:
         self._stop.set()
         self._ended.set()
 
-    def messages(self) -> list[Message | Connected]:
+    def messages(self) -> list[Received]:
         """Return all that came since the last call; what waits is sent as far as it goes."""
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._wake)
@@ -277,6 +284,8 @@ class Channel:
         if self._connection is not None:
             self._watch.unregister(self._connection)
             self._connection = None
+            self._incoming.append(Disconnected())
+            os.eventfd_write(self._wake, 1)
         self._ended.set()
 
     def _take(self, messages: list[Message]) -> None:

@@ -143,6 +143,12 @@ class AgentCore:
         """Set what the other agents of our leaf have together on its paths, from now on."""
         self._core.set_path_load(load_of(load), now)
 
+    def disconnected(self, now: float) -> None:
+        """Note that nobody tells us any more what other agents have on our paths; the next connection begins with
+        nothing.
+        """
+        self.set_path_load(PathLoad({}, {}), now)
+
     def set_flow_types(self, types: FlowTypes) -> None:
         """Set types of flows with thresholds of their own; in force from each flow's next packet on."""
         self._types = types

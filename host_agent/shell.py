@@ -17,7 +17,7 @@ import capstan_native
 
 from host_agent.admission.unsent import Unsent, UnsentBytes
 from host_agent.announcements import Announcements
-from host_agent.channel import Channel, Connected
+from host_agent.channel import Channel, Connected, Disconnected, Received
 from host_agent.config import AgentConfig
 from host_agent.core import AgentCore
 from host_agent.inner_packet import PacketError
@@ -35,7 +35,6 @@ from protocol.control import (
     FlowReport,
     FlowTypes,
     Impair,
-    Message,
     PathLoad,
     Paths,
     PolicyApplied,
@@ -241,12 +240,14 @@ class Agent:
                 self._core.packet_from_host(packet, now)
         return most
 
-    def _handle(self, message: Message | Connected, now: float) -> None:
+    def _handle(self, message: Received, now: float) -> None:
         if isinstance(message, Connected):
             announce(self._config.interface, self._config.underlay_ip)
             _LOG.info("connected to the controller at %s", self._config.controller)
             self._shared, self._next_watch = None, math.inf
             self._core.gate.connected(now)
+        elif isinstance(message, Disconnected):
+            self._core.disconnected(now)
         elif isinstance(message, Grant | Stop):
             self._core.gate.decided(message, now)
         elif isinstance(message, WatchFlows):

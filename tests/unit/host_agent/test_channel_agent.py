@@ -15,7 +15,7 @@ import pytest
 
 from controller.agents.listeners import TcpListener
 from host_agent import channel as channel_module
-from host_agent.channel import LAST_RETRY_S, OUTGOING_LIMIT, Channel, Connected
+from host_agent.channel import LAST_RETRY_S, OUTGOING_LIMIT, Channel, Connected, Disconnected
 from host_agent.config import ConfigError
 from protocol.control import (
     Challenge,
@@ -225,8 +225,18 @@ def test_a_controller_that_restarts_finds_its_agent_again_and_the_agent_its_poli
             assert len(at.joined) == 2
     finally:
         agent_context.__exit__(None, None, None)
-    # nothing but what a controller sent ever came: with none there, the agent is told nothing and keeps what it has
-    assert {type(message) for message in agent.got} <= {Connected, Directory, SetPolicy}
+    # nothing but what a controller sent ever came: with none there, the agent keeps what it has
+    assert {type(message) for message in agent.got} <= {Connected, Disconnected, Directory, SetPolicy}
+
+
+def test_the_agent_learns_that_it_has_no_controller(tmp_path: Path) -> None:
+    with running_channel(agent_config(f"unix:{tmp_path / 'agents.sock'}")) as agent:
+        for count in (1, 2):
+            with served(tmp_path):
+                agent.wait(Connected, count)
+            agent.wait(Disconnected, count)
+        ends = [type(one) for one in agent.got if isinstance(one, Connected | Disconnected)]
+        assert ends == [Connected, Disconnected, Connected, Disconnected]
 
 
 def test_a_controller_that_fell_silent_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -222,3 +222,13 @@ def test_agents_of_a_leaf_share_what_is_on_its_paths_where_the_policy_wants_it()
     ports(core)
     core.packet_from_host(tcp(0, 100, ports=(2000, 80)), 0.003)
     assert ports(core) == [label_of(STAMPS[0])], "the one path on which nobody waits"
+
+
+def test_what_others_have_on_our_paths_is_forgotten_with_the_connection_that_said_it() -> None:
+    """A controller begins each connection with nothing said, and says nothing while others have nothing."""
+    core, _ = pair(document("tr"))
+    core.set_path_load(PathLoad({}, {"right": {str(stamp): 0.1 for stamp in STAMPS[1:]}}), 0.0)
+    core.disconnected(0.001)
+    for port in range(1000, 1012):
+        core.packet_from_host(tcp(0, 100, ports=(port, 80)), 0.002)
+    assert set(ports(core)) == set(map(label_of, STAMPS)), "nobody is known to wait"

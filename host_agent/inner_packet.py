@@ -55,6 +55,14 @@ def look(packet: bytes) -> InnerPacket:
     return capstan_native.look_at(packet, InnerPacket, PacketError)
 
 
+def is_opening(packet: bytes) -> bool:
+    """Return whether a connection begins with *packet*, which may be none that the agent can carry."""
+    try:
+        return look(packet).opening
+    except PacketError:
+        return False
+
+
 def ports(flow: bytes) -> tuple[int, int]:
     """Return the source and destination port of a `flow` (0, 0 where the protocol has none)."""
     source, destination = _PORTS.unpack(flow[-4:])

@@ -20,7 +20,7 @@ from host_agent.announcements import Announcements
 from host_agent.channel import Channel, Connected, Disconnected, Received
 from host_agent.config import AgentConfig
 from host_agent.core import AgentCore
-from host_agent.inner_packet import PacketError
+from host_agent.inner_packet import PacketError, is_opening
 from host_agent.paths.own import read_path_policy
 from host_agent.randomness import StandardRandom
 from host_agent.tun import Tun
@@ -232,7 +232,7 @@ class Agent:
             if got is None:
                 return count
             packet, size, seen = got
-            if seen is not None and seen.opening:
+            if is_opening(packet) if seen is None else seen.opening:
                 self._read_announcements()  # what was said of this flow was said before
             if size:
                 self._core.super_packet_from_host(packet, size, now)

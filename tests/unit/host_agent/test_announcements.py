@@ -11,6 +11,8 @@ import pytest
 
 from host_agent import announcements
 from host_agent.announcements import MOST_AT_ONCE, Announcements
+from host_agent.inner_packet import ACK, SYN, is_opening
+from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, tcp
 
 NAME = f"\0capstan-announcements-{secrets.token_hex(8)}"
 
@@ -54,3 +56,14 @@ def test_a_program_that_announces_without_end_does_not_hold_up_the_agent(
     monkeypatch.setattr(agents_end, "_socket", refilled)
     assert len(agents_end.read()) == refilled.reads == MOST_AT_ONCE
     monkeypatch.setattr(agents_end, "_socket", end)
+
+
+@pytest.mark.parametrize(("source", "destination"), [(HOST1, HOST2), (HOST1_V6, HOST2_V6)])
+def test_packets_before_which_announcements_are_read_are_known_however_the_device_gave_them(
+    source: str, destination: str
+) -> None:
+    """A device without super-packets says nothing of headers, and one with them nothing of IPv6's."""
+    opening = tcp(b"", source, destination, flags=SYN)
+    assert is_opening(opening)
+    assert not is_opening(tcp(b"data", source, destination, flags=ACK))
+    assert not is_opening(opening[:-1]), "no packet that is carried"

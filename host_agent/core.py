@@ -91,7 +91,12 @@ class AgentCore:
     # -- what the controller says --------------------------------------------------------------------
 
     def set_policy(self, policy: Policy, now: float) -> None:
-        """Act on this policy from the next packet on; flows, positions and numbers go on. Raises PolicyError."""
+        """Act on this policy from the next packet on; flows, positions and numbers go on. Raises PolicyError.
+
+        A controller says it anew on every connection: nothing changes by the one that is in force.
+        """
+        if policy == self.policy:
+            return
         file = None
         if check(policy, self._own_path) and self._own_path is not None:
             file = self._own_path(self._rng, policy.packet_time_s)

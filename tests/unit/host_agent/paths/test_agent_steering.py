@@ -232,3 +232,12 @@ def test_what_others_have_on_our_paths_is_forgotten_with_the_connection_that_sai
     for port in range(1000, 1012):
         core.packet_from_host(tcp(0, 100, ports=(port, 80)), 0.002)
     assert set(ports(core)) == set(map(label_of, STAMPS)), "nobody is known to wait"
+
+
+@pytest.mark.parametrize("kind", ["flowlet", "round-robin", "reps"])
+def test_a_policy_that_is_said_again_changes_nothing(kind: PathKind) -> None:
+    """As a controller does whenever an agent has lost its connection and found it again."""
+    core, untold = pair(document(kind))[0], pair(document(kind))[0]
+    for first in range(0, 100, 5):
+        core.set_policy(document(kind), 0.0)
+        assert send(core, 5, first=first) == send(untold, 5, first=first)

@@ -182,7 +182,7 @@ class Agent:
                 self._channel.send(Counters(self._counters(now)))
                 resent = core.gate.resent(now)
                 if resent:
-                    self._channel.send(SentAgain(now, resent))
+                    self._channel.send(*SentAgain.parts(now, resent))
                 if now >= next_announcement:
                     next_announcement = now + ANNOUNCE_EVERY_S
                     announce(self._config.interface, self._config.underlay_ip)

@@ -10,6 +10,9 @@ from msgspec import Meta
 
 from protocol.limits import COLUMN_MOST, Count, Port, Seconds, Text
 
+EPISODES_PER_PART: Final = 1024
+"""Of at most 500 bytes each."""
+
 FlowState = Literal["small", "waiting", "granted", "unscheduled", "done", "unknown", "no-admission"]
 Trigger = Literal["gap", "time-out", "probe", "crossed"]
 Verdict = Literal["queue", "needless", "lost"]
@@ -80,6 +83,12 @@ class SentAgain:
     type: ClassVar[str] = "sent-again"
     now_s: Seconds
     resent: Annotated[list[Resent], Meta(max_length=COLUMN_MOST)]
+
+    @classmethod
+    def parts(cls, now_s: float, resent: list[Resent]) -> list[SentAgain]:
+        """Return messages that say all of it, each of which a frame holds; none of nothing."""
+        firsts = range(0, len(resent), EPISODES_PER_PART)
+        return [cls(now_s, resent[first : first + EPISODES_PER_PART]) for first in firsts]
 
 
 def by_cause(resent: Iterable[Resent]) -> dict[tuple[FlowState, Trigger, Verdict], int]:

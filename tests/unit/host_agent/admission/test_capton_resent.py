@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from controller.capton.resent import ResentLog
 from experiments.results.admissions import AdmissionCount, admission_entry, admission_note
 from protocol.admission import AdmissionPolicy
 from protocol.frames import FrameReader, encode
+from protocol.limits import FROM_AGENT_BYTES
 from protocol.sent_again import Resent, SentAgain, by_cause
 from tests.unit.admission_agent import AdmittingAgent
 from tests.unit.inner_packets import HOST1, HOST2, tcp
@@ -254,3 +256,29 @@ def test_episodes_reach_a_result_with_their_cause() -> None:
         "3500 B retransmitted (by the agents: 2500 B granted, gap, lost; 1000 B granted, gap, needless)"
         in note
     )
+
+
+def test_any_number_of_episodes_is_told_in_frames_that_the_controller_takes() -> None:
+    """An incast of 3200 flows in one message ended the agent's channel, which is what such a moment needs least."""
+    text, much = "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255", 1 << 62
+    longest = Resent(
+        text,
+        65535,
+        text,
+        65535,
+        "no-admission",
+        "time-out",
+        123456.78901234567,
+        1 / 3e5,
+        1 / 3e5,
+        1 / 3e5,
+        much,
+        much,
+        much,
+        much,
+    )
+    told = [replace(longest, source_port=number) for number in range(20_000)]
+    parts = SentAgain.parts(9.0, told)
+    assert [one for part in parts for one in part.resent] == told
+    assert max(len(encode(part)) for part in parts) < FROM_AGENT_BYTES["sent-again"]
+    assert SentAgain.parts(9.0, []) == []

@@ -19,7 +19,7 @@ from controller.agents.membership import Member
 from controller.agents.server import AgentServer
 from controller.agents.session import Timing
 from controller.agents.settings import ChannelSettings
-from host_agent.channel import Channel, Connected
+from host_agent.channel import Channel, Received
 from host_agent.config import AgentConfig, Endpoint
 from protocol.control import (
     Challenge,
@@ -170,7 +170,7 @@ class RunningChannel:
 
     def __init__(self, config: AgentConfig, session: int = 1) -> None:
         self.channel = Channel(config, session, f"00:00:00:00:01:{session:02x}", "0.1.0")
-        self.got: list[Message | Connected] = []
+        self.got: list[Received] = []
         self.channel.start()
         self._ending = False
         self._thread = threading.Thread(target=self._read, daemon=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -123,6 +123,11 @@ class LinkLoads:
             elif last is not None:
                 self._old[ref] = last
             self._new[ref] = count
+
+    def keep_only(self, dpids: Collection[int]) -> None:
+        """Leave out the loads of all other switches until they have sent another reading: theirs are not of now."""
+        for ref in [ref for ref in self._old if ref.dpid not in dpids]:
+            del self._old[ref]
 
     def forget(self) -> None:
         """Forget what was read: it is too old to be compared with."""

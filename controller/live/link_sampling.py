@@ -18,7 +18,9 @@ EVERY_S: Final = 0.25
 QUEUES_EVERY_S: Final = 0.45
 """Of every second sample: a switch's ports are looked at by a program there."""
 ANSWER_S: Final = 0.2
-"""Switches that have not sent their counters by then (or shortly before the next sample) are left out of a sample."""
+"""Of switches that have not sent their counters by then a sample has the loads that it had before."""
+SILENT_S: Final = 2.0
+"""What a switch has sent before says nothing of now when nothing has come for so long: it is left out."""
 
 
 class Switches(Protocol):
@@ -54,6 +56,7 @@ class LinkSampler(Sampler):
         self.history = QueueHistory()
         self._loads = LinkLoads()
         self._answers: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
+        self._answered_s: dict[int, float] = {}
         self._totals: list[tuple[str, str, int, int]] = []
 
     def counted(self, dpid: int, body: bytes) -> None:
@@ -71,6 +74,7 @@ class LinkSampler(Sampler):
 
     def _end(self) -> None:
         self._loads = LinkLoads()
+        self._answered_s.clear()
 
     def _take(self) -> Sample | None:
         names = self._names()
@@ -83,12 +87,15 @@ class LinkSampler(Sampler):
             except queue.Empty:
                 break
             self._loads.put(dpid, port_counts(body, time.monotonic()))
+            self._answered_s[dpid] = time.monotonic()
             waiting.discard(dpid)
         self._totals = self._loads.counters(names.links)
         now = time.monotonic()
+        self._answered_s = {dpid: at for dpid, at in self._answered_s.items() if now - at <= SILENT_S}
+        self._loads.keep_only(self._answered_s)
         self._loads.put_queues(self._queues(QUEUES_EVERY_S), now)
         loads = self._loads.loads(names, self._rates(names))
-        if not any(load.ab or load.ba for load in loads):
+        if self._newest is None and not any(load.ab or load.ba for load in loads):
             return None
         sample = self._sampled(loads)
         self.history.note(sample["at"], loads)

@@ -13,8 +13,11 @@ from os_ken.ofproto import ofproto_v1_5 as ofp
 from os_ken.ofproto import ofproto_v1_5_parser as parser
 
 from controller.fabric.graph import PortRef
+from controller.live import link_sampling
 from controller.live.link_loads import QUEUES_S, LinkLoads, PortCount, QueueLoad, port_counts
+from controller.live.link_sampling import LinkSampler
 from controller.live.queue_history import FullestQueue, QueueHistory
+from controller.live.sampling import Sample
 from controller.openflow import codec
 from controller.openflow.session_events import PortsCounted
 from controller.plane.naming import FabricNames
@@ -23,6 +26,7 @@ from ovsdb.port_queues import QueueCounters
 from tests.unit.fabric_shapes import CAPS, leaf_spine
 from tests.unit.simulated_fabric import Simulation
 from tests.unit.switch_messages import port, ready_session
+from tests.waiting import eventually
 
 
 def snapshot() -> FabricSnapshot:
@@ -103,6 +107,57 @@ def test_loads_are_differences_by_the_switchs_own_clock() -> None:
     totals = {(name, way): octets for name, way, octets, _ in loads.counters(names.links)}
     assert totals["l1-a9", "ab"] == 300_000
     assert totals["h1-l1", "ab"] == 125_000
+
+
+class Counters:
+    """Switches that answer with more and more bytes, as long as they are among `answering`."""
+
+    def __init__(self) -> None:
+        self.answering = {1, 9}
+        self.samples: list[Sample] = []
+        self.sampler = LinkSampler(
+            self,
+            lambda: FabricNames(snapshot()),
+            lambda names: {},
+            lambda most_s: {},
+            watched=lambda: True,
+            publish=self.samples.append,
+            every_s=0.01,
+        )
+        self._asked = 0
+
+    def read_ports(self) -> None:
+        self._asked += 1
+        for dpid in self.answering:
+            ports = (
+                struct.pack("!H2xIII6Q", 64, port, self._asked, 0, *[self._asked] * 6) for port in (1, 7)
+            )
+            self.sampler.counted(dpid, b"".join(ports))
+
+    def loads(self) -> set[str]:
+        """Links with a load in the newest sample."""
+        return (
+            {one["name"] for one in self.samples[-1]["links"] if one["ab"] or one["ba"]}
+            if self.samples
+            else set()
+        )
+
+
+def test_a_switch_that_answers_no_more_has_no_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its links showed what they had carried when it was lost, for ever."""
+    monkeypatch.setattr(link_sampling, "SILENT_S", 0.2)
+    switches = Counters()
+    switches.sampler.start()
+    try:
+        eventually(lambda: switches.loads() == {"l1-a9", "h1-l1"}, "loads")
+        switches.answering = {9}
+        eventually(lambda: switches.loads() == {"l1-a9"}, "what the other end says")
+        switches.answering = set()
+        eventually(lambda: switches.loads() == set(), "nothing of anyone")
+        switches.answering = {1, 9}
+        eventually(lambda: switches.loads() == {"l1-a9", "h1-l1"}, "loads anew")
+    finally:
+        switches.sampler.stop()
 
 
 @pytest.mark.parametrize("later", [(9.0, 0, 100), (10.0, 0, 200), (10.5, 0, 50), (30.0, 0, 200)])

@@ -49,26 +49,32 @@ class FabricNames:
         self.connected = frozenset(switch.dpid for switch in snapshot.switches if switch.connected)
         self._links: dict[PortRef, NamedLink] = {}
         self.links: list[NamedLink] = []
+        self._by_name: dict[str, NamedLink] = {}
+        self._turned: dict[str, NamedLink] = {}
+        """By name, the upper end first."""
         seen: Counter[str] = Counter()
         for link in snapshot.links:
             a, b = sorted(link_between(link.a, link.b), key=self._rank)
-            name = f"{self.switch(a.dpid)}-{self.switch(b.dpid)}"
-            seen[name] += 1
-            if seen[name] > 1:
-                name = f"{name}:{a.port}"
-            self._keep(NamedLink(name, a, b, False, link.up, link.speed_kbps))
+            lower, upper = self.switch(a.dpid), self.switch(b.dpid)
+            seen[f"{lower}-{upper}"] += 1
+            number = f":{a.port}" if seen[f"{lower}-{upper}"] > 1 else ""
+            named = NamedLink(f"{lower}-{upper}{number}", a, b, False, link.up, link.speed_kbps)
+            self._keep(named, f"{upper}-{lower}{number}")
         for host in snapshot.hosts:
             if host.place is not None:
-                name = f"{host.name or host.ipv4}-{self.switch(host.place.dpid)}"
-                self._keep(NamedLink(name, None, host.place, True, host.place.dpid in self.connected, 0))
+                lower, upper = host.name or host.ipv4, self.switch(host.place.dpid)
+                up = host.place.dpid in self.connected
+                self._keep(NamedLink(f"{lower}-{upper}", None, host.place, True, up, 0), f"{upper}-{lower}")
 
     @classmethod
     def empty(cls) -> FabricNames:
         """Return names of an empty fabric."""
         return cls(FabricSnapshot((), (), (), (), "", False))
 
-    def _keep(self, link: NamedLink) -> None:
+    def _keep(self, link: NamedLink, turned: str) -> None:
         self.links.append(link)
+        self._by_name.setdefault(link.name, link)
+        self._turned.setdefault(turned, link)
         for end in (link.a, link.b):
             if end is not None:
                 self._links.setdefault(end, link)
@@ -87,8 +93,7 @@ class FabricNames:
 
     def by_name(self, name: str) -> NamedLink | None:
         """Return a link by its name, whichever end is said first."""
-        turned = "-".join(reversed(name.split("-", 1)))
-        return next((link for link in self.links if link.name in (name, turned)), None)
+        return self._by_name.get(name) or self._turned.get(name)
 
     def switches(self) -> list[str]:
         """Return the names of all switches."""

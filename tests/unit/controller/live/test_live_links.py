@@ -66,6 +66,23 @@ def test_links_are_called_by_their_ends_the_lower_tier_first() -> None:
     assert names.switch(77) == "0x4d"
 
 
+def test_a_link_is_found_by_either_end_first_whatever_its_ends_are_called() -> None:
+    fabric = snapshot()
+    hyphens = {1: "leaf-1", 2: "leaf-2", 9: "spine-east-1"}
+    names = FabricNames(
+        replace(fabric, switches=tuple(replace(one, name=hyphens[one.dpid]) for one in fabric.switches))
+    )
+    for name, turned in (
+        ("leaf-1-spine-east-1", "spine-east-1-leaf-1"),
+        ("leaf-1-spine-east-1:2", "spine-east-1-leaf-1:2"),
+        ("h1-leaf-1", "leaf-1-h1"),
+    ):
+        link = names.by_name(name)
+        assert link is not None
+        assert link.name == name
+        assert names.by_name(turned) is link
+
+
 def test_switches_whose_bridges_have_one_name_are_called_by_their_dpids() -> None:
     fabric = snapshot()
     alike = replace(fabric, switches=tuple(replace(switch, name="br0") for switch in fabric.switches[:2]))

@@ -149,9 +149,7 @@ class AgentCore:
         self._core.set_path_load(load_of(load), now)
 
     def disconnected(self, now: float) -> None:
-        """Note that nobody tells us any more what other agents have on our paths; the next connection begins with
-        nothing.
-        """
+        """Forget what other agents have on our paths: the channel has ended, and the next one begins with nothing."""
         self.set_path_load(PathLoad({}, {}), now)
 
     def set_flow_types(self, types: FlowTypes) -> None:

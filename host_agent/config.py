@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from capstan_client.errors import CapstanError
 from protocol.datagram import OVERLAY_OVERHEAD_BYTES
@@ -35,6 +36,10 @@ class Endpoint:
 
     def __str__(self) -> str:
         return f"unix:{self.unix}" if self.unix else f"tls:{self.host}:{self.port}"
+
+
+MOST_MTU: Final = 65_535
+"""Bytes: loopback's 65 536 is one too many for a packet, so repairs of the largest packets would not leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,11 @@ class AgentConfig:
             raise ConfigError(
                 f"underlay MTU {self.underlay_mtu} B leaves {self.overlay_mtu} B inside the tunnel",
                 remedy="raise it: IPv6 needs 1280 B",
+            )
+        if self.underlay_mtu > MOST_MTU:
+            raise ConfigError(
+                f"underlay MTU {self.underlay_mtu} B is more than an IPv4 packet has",
+                remedy=f"lower it to {MOST_MTU} B at most",
             )
 
     @property

@@ -26,6 +26,7 @@ from tests.waiting import PATIENCE_S
         ({"--overlay": "nowhere"}, "'nowhere' does not appear to be"),
         ({"--token-file": "/no/such/token"}, "token file /no/such/token: No such file or directory"),
         ({"--underlay-mtu": "1000"}, "IPv6 needs 1280 B"),
+        ({"--underlay-mtu": "65536"}, "more than an IPv4 packet has"),
         ({"--underlay-ip": "192.0.2.77"}, "cannot open the underlay's sockets on 192.0.2.77"),
         ({"--controller": "tls:127.0.0.1:6654", "--ca": "/no/ca.pem", "--underlay-ip": "192.0.2.77"}, "192.0.2.77"),
     ],

@@ -197,6 +197,11 @@ impl<P: Clamped> Gate<P> {
         counts
     }
 
+    /// Returns true if a flow is silent because it is held.
+    pub fn holds(&self, flow: &FlowKey) -> bool {
+        self.admission.as_ref().is_some_and(|admission| admission.state(flow) == Some(FlowState::Waiting))
+    }
+
     /// Returns how many flows are known.
     pub fn flows(&self) -> usize {
         self.admission.as_ref().map_or(0, HostAdmission::len)

@@ -269,9 +269,11 @@ impl<P: Clamped> HostAdmission<P> {
         }
     }
 
-    /// Forgets flows that have been idle for long.
+    /// Forgets flows that have been idle for long; those that wait are silent, for their windows are closed.
     pub fn sweep(&mut self, now: Seconds) {
-        for key in self.flows.keys_where(|flow| now - flow.last > IDLE_S) {
+        let requests = &self.requests;
+        let waits = |flow: &Flow<P>| requests.state(flow.number) == Some(RequestState::Waiting);
+        for key in self.flows.keys_where(|flow| now - flow.last > IDLE_S && !waits(flow)) {
             self.forget(&key);
         }
     }

@@ -272,7 +272,7 @@ impl Core {
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP_S;
             self.gate.sweep(now);
-            self.sender.sweep(now);
+            self.sender.sweep(|flow| self.gate.holds(flow), now);
             self.receiver.sweep(&mut self.peers, now);
         }
     }

@@ -34,6 +34,7 @@ use crate::peers::{MarginId, Peer, PeerId, Peers};
 use crate::priority::{FlowTypes, Typed};
 use crate::random::Generator;
 use crate::route::LeafId;
+use crate::sending::round_trips::RoundTrips;
 use crate::sending::wrapping::Leaving;
 use crate::Seconds;
 
@@ -242,14 +243,38 @@ impl<P: Packets> Sender<P> {
         Some(flow)
     }
 
-    /// Forgets idle flows.
-    pub fn sweep(&mut self, now: Seconds) {
+    /// Forgets idle flows; what is known of those that `waits` is true of stays.
+    pub fn sweep(&mut self, waits: impl Fn(&FlowKey) -> bool, now: Seconds) {
         for flow in self.flows.expire(now) {
             if let Some(open) = flow.coded.as_ref().and_then(|coded| coded.open) {
                 self.open.remove(&open);
             }
-            self.over(flow);
+            if waits(&flow.key) {
+                self.renew(flow, now);
+            } else {
+                self.over(flow);
+            }
         }
+    }
+
+    /// Gives a flow that goes on later another number, and positions from 0 on: its receiver has forgotten it by then, and
+    /// would miss what came before.
+    fn renew(&mut self, flow: SendFlow<P>, now: Seconds) {
+        self.wrapping.steering.forget(flow.id.into());
+        let renewed = SendFlow {
+            id: self.next_flow,
+            position: 0,
+            last: now,
+            coded: None,
+            window: None,
+            round_trips: RoundTrips::default(),
+            packets: 0,
+            bytes: 0,
+            repairs: 0,
+            ..flow
+        };
+        self.next_flow = self.next_flow % u32::MAX + 1;
+        self.flows.put(renewed.key, renewed);
     }
 
     /// Returns the estimate of pB towards a leaf, where coding needs one.

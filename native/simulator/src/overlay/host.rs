@@ -178,7 +178,7 @@ impl Host {
         // A flow that waits is silent, for closed windows are not probed: it must not pass for an idle one.
         if now >= self.sweep_at && !self.gate.is_in_force() {
             self.sweep_at = now + 1.0;
-            self.sender.sweep(now);
+            self.sender.sweep(|_| false, now);
             self.receiver.sweep(&mut self.peers, now);
         }
         self.depart(out);

@@ -19,6 +19,7 @@ from tests.unit.admission_agent import (
     STANDING,
     AdmittingAgent,
 )
+from tests.unit.datagram_reference import decode
 from tests.unit.inner_packets import HOST1, HOST2, check_ip, check_transport, tcp
 
 RATE = 20_000_000
@@ -263,3 +264,40 @@ def test_another_scheme_lets_everything_go_and_idle_flows_are_forgotten() -> Non
     host.took(agent.updates())
     assert host.send(50, 0.0) == 50
     assert [type(message) for message in agent.messages_to_send()] == [Finished]
+
+
+def held_for_minutes(announced: float | None, seconds: int = 300) -> Host:
+    """A large flow that waits: its host is silent, for Linux's probes of a closed window are 51, 102, 120 s apart."""
+    agent = AdmittingAgent(POLICY)
+    host = Host(agent, announced=announced)
+    host.open(0.0)
+    host.send(20, 0.0)
+    for second in range(seconds):
+        agent.handle_timer(float(second))
+        for message in agent.messages_to_send(float(second)):
+            assert isinstance(message, Request)
+            agent.decided(Stop(message.sequence, message.flow, message.sequence), float(second))
+        host.took(agent.updates())
+        assert host.sent + MSS > host.room, "it is held"
+    return host
+
+
+@pytest.mark.parametrize("announced", [100.0 * MSS, None])
+def test_a_flow_that_waits_for_minutes_still_waits_and_goes_on_when_it_is_granted(announced: float | None) -> None:
+    host = held_for_minutes(announced)
+    assert host.agent.standing()["flows_waiting"] == 1
+    host.agent.decided(Grant(1 << 30, 1, 1 << 30, RATE), 300.0)
+    host.took(host.agent.updates())
+    before = host.sent
+    assert host.send(20, 300.0) > 0
+    assert host.sent > before
+
+
+def test_a_receiver_that_has_forgotten_a_flow_that_waited_misses_nothing_of_it() -> None:
+    host = held_for_minutes(None)
+    core = host.agent.core
+    core.packet_from_host(tcp(bytes(MSS), ports=(host.port, 80), sequence=1 + host.sent), 300.0)
+    (datagram,) = core.datagrams_to_send()
+    header, _ = decode(datagram.data)
+    assert header.position == 0, "a flow that is new there begins so"
+    assert core.counters()["send_flows"] == 1

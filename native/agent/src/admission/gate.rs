@@ -102,7 +102,6 @@ impl<P: Clamped> Gate<P> {
     /// Processes a packet of the peer of a flow of this host, and writes the window into it that the host is to get.
     pub fn arrived(&mut self, flow: &FlowKey, packet: &mut P, segment: &Segment, now: Seconds) {
         match &mut self.admission {
-            Some(admission) if admission.is_empty() => {}
             Some(admission) => {
                 self.retransmissions.arrived(flow, segment, now);
                 admission.arrived(flow, packet, segment, now);

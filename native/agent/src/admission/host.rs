@@ -109,10 +109,6 @@ impl<P: Clamped> HostAdmission<P> {
         self.flows.len()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.flows.is_empty()
-    }
-
     /// Returns what was decided of a flow; None if it is not known.
     pub fn state(&self, flow: &FlowKey) -> Option<FlowState> {
         let flow = self.flows.get(flow)?;

@@ -22,7 +22,7 @@ from tests.unit.inner_packets import HOST1, HOST2, tcp
 
 MSS = 1000
 SETTLE_S, IDLE_S = 1.0, 60.0
-SYN, RST, ACK = 0x02, 0x04, 0x10
+FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
 PORTS = (40000, 80)
 ISN = 2**32 - 2 * MSS - 1
 """Numbers wrap within the third segment."""
@@ -121,6 +121,18 @@ def test_the_newest_bytes_alone_are_a_probe() -> None:
     watched.ack(4 * MSS, 1.06, [(3 * MSS, 4 * MSS)])
     (story,) = watched.told(3.0)
     assert (story.trigger, story.verdicts()) == ("probe", {"needless": MSS})
+
+
+def test_what_the_receiver_says_after_the_last_flow_has_ended_is_heard() -> None:
+    watched = sent()
+    watched.send(3 * MSS, 4 * MSS, 1.05)
+    number = (ISN + 1 + 4 * MSS) % 2**32
+    end = tcp(b"", HOST1, HOST2, ports=PORTS, sequence=number, flags=FIN | ACK)
+    watched.agent.sent(end, None, 1.05)
+    assert len(watched.agent) == 0
+    watched.ack(4 * MSS, 1.06, [(3 * MSS, 4 * MSS)])
+    (story,) = watched.told(3.0)
+    assert story.verdicts() == {"needless": MSS}
 
 
 def test_a_repair_that_is_lost_itself_is_a_time_out_of_its_own() -> None:

@@ -9,8 +9,12 @@ import pytest
 
 from host_agent.core import AgentCore
 from host_agent.inner_packet import ACK, SYN
-from tests.unit.agent_relay import core
-from tests.unit.inner_packets import tcp
+from protocol.control import Peer
+from protocol.datagram import CodeId
+from protocol.policy import CodingPolicy
+from tests.unit.agent_relay import PEERS, SESSIONS, UNDERLAY, core, policy
+from tests.unit.datagram_reference import Kind
+from tests.unit.inner_packets import HOST2, tcp
 
 IDLE_S = 60.0
 
@@ -58,3 +62,24 @@ def test_records_that_find_no_room_in_a_report_are_counted(monkeypatch: pytest.M
         agent.packet_from_host(tcp(b"x", ports=(port, 80)), 0.0)
     assert [len(agent.flow_report(forget)) for forget in (False, True, True)] == [3, 3, 0]
     assert agent.counters()["flow_records_dropped"] == 2
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_coded_unit_goes_to_one_agent_though_the_destination_moves(stays: bool) -> None:
+    """Each agent could repair nothing of a unit of which it has only a part."""
+    agent = core(0)
+    agent.set_policy(policy(CodingPolicy(code="mds", redundancy="one-per-unit", max_k=4, flush_s=9.0)), 0.0)
+
+    def repairs(number: int) -> list[tuple[str, bytes]]:
+        agent.packet_from_host(tcp(bytes(100), flags=ACK, sequence=1000 + 100 * number), 0.0)
+        datagrams = agent.datagrams_to_send()
+        return [
+            (one.underlay_ip, bytes(one.data[32:35])) for one in datagrams if one.data[1] & 15 == Kind.REPAIR
+        ]
+
+    assert [repairs(number) for number in range(2)] == [[], []]
+    old, new = Peer("h2", UNDERLAY[1], [], SESSIONS[1]), Peer("h3", "10.0.1.3", [HOST2], 3)
+    agent.set_directory([PEERS[0], old, new] if stays else [PEERS[0], new], 1.0)
+    of_the_old = [(UNDERLAY[1], bytes((CodeId.MDS, 2, 1)))] if stays else []
+    of_the_new = [("10.0.1.3", bytes((CodeId.MDS, 4, 1)))]
+    assert [repairs(number) for number in range(2, 6)] == [of_the_old, [], [], of_the_new]

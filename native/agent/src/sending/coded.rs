@@ -44,6 +44,9 @@ impl<P: Packets> Sender<P> {
         now: Seconds,
     ) {
         let Piece { burst, begin, end, class, to } = piece;
+        if self.flows[id].coded.as_ref().is_some_and(|coded| coded.peer != to) {
+            self.close(id, peers, now); // its destination is at another agent now, which knows nothing of this unit
+        }
         let peer = &mut peers[to];
         let step = burst.step.max(1);
         let payload = |packets: u32| (u64::from(begin + packets) * u64::from(step)).min(burst.payload());
@@ -179,6 +182,7 @@ impl<P: Packets> Sender<P> {
         let (class, open) = (coded.class, coded.unit);
         let unit = coded.encoder.end(rules, &mut self.random);
         let Some(peer) = peers.get_mut(coded.peer) else {
+            coded.unit = None;
             self.counts.add(Count::UnitsSent, 1);
             return;
         };

@@ -26,7 +26,7 @@ pub struct Arrivals {
     seen: Seen,
     /// In the order in which they were noticed.
     gaps: VecDeque<Gap>,
-    /// Numbers up to this one were given up if they are missing.
+    /// Numbers up to this one were given up if they are missing; None: none in the window was.
     given_up: Option<u32>,
     /// Datagrams that were new.
     pub received: u64,
@@ -124,6 +124,8 @@ impl Arrivals {
             self.notice(NumberRange { first: number.wrapping_sub(count), count }, now);
         }
         self.newest = Some(number);
+        self.given_up =
+            self.given_up.filter(|&last| i64::from(serial_difference(number, last)) < i64::from(WINDOW));
     }
 
     fn notice(&mut self, numbers: NumberRange, now: Seconds) {

@@ -14,6 +14,9 @@ use crate::Seconds;
 /// Paths of all classes that are remembered: more than a fabric has between two leaves.
 const MOST_WAYS: usize = 1024;
 
+/// A path that was silent for longer may be more than half of the numbers behind: what it delivers then is the newest.
+const STALE_S: Seconds = 60.0;
+
 /// Of those a datagram is looked for among, so many are fetched ahead.
 const PREFETCHED: usize = 16;
 
@@ -58,10 +61,10 @@ impl PathProgress {
     pub fn took(&mut self, class: TrafficClass, stamp: u16, number: u32, now: Seconds) {
         match self.ways.iter_mut().find(|way| way.class == class && way.stamp == stamp) {
             Some(way) => {
-                way.at = now;
-                if serial_difference(number, way.newest) > 0 {
+                if serial_difference(number, way.newest) > 0 || now - way.at > STALE_S {
                     way.newest = number;
                 }
+                way.at = now;
             }
             None => {
                 if self.ways.len() >= MOST_WAYS {

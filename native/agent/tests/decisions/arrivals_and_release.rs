@@ -308,3 +308,14 @@ fn what_comes_late_is_taken_off_only_where_it_was_given_up_since_counting_began_
     assert_eq!(line.arrive(3, 0.07), [3]);
     assert_eq!(line.0.abandoned, 1);
 }
+
+#[test]
+fn a_number_is_late_only_after_one_that_was_given_up_a_moment_ago() {
+    let mut arrivals = Arrivals::default();
+    assert!(arrivals.accept(0, 0.0) && arrivals.accept(2, 0.0));
+    assert_eq!(arrivals.give_up(1.0), [NumberRange { first: 1, count: 1 }]);
+    for number in [1 << 30, (1 << 31) + 9, (1 << 31) + 5] {
+        assert!(arrivals.accept(number, 2.0));
+    }
+    assert_eq!(arrivals.late, 0, "2^31 numbers later it is only overtaken");
+}

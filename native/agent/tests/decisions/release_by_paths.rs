@@ -131,3 +131,14 @@ fn a_flow_that_is_no_longer_released_by_paths_is_not_asked_about_them_for_ever()
     release.expire(0.5, &mut out); // its class has a timer meanwhile
     assert_eq!(release.deadline(), Some(2.0));
 }
+
+#[test]
+fn a_path_that_was_silent_for_more_than_half_of_the_numbers_speaks_again() {
+    let mut progress = PathProgress::default();
+    progress.took(CLASS, 1, 5, 0.0);
+    let number = (1 << 31) + 7;
+    progress.took(CLASS, 1, number, 30_000.0);
+    assert_eq!(progress.settled(CLASS, 1.0, 30_000.0).number, Some(number));
+    progress.took(CLASS, 1, number - 2, 30_001.0);
+    assert_eq!(progress.settled(CLASS, 1.0, 30_001.0).number, Some(number), "overtaken");
+}

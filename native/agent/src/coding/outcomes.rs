@@ -156,6 +156,13 @@ impl<M> Outcomes<M> {
         self.in_time_s = in_time_s;
     }
 
+    /// Forgets all units: they stay undecided.
+    pub fn clear(&mut self) {
+        self.unit_of.clear();
+        self.decided += self.units.len() as u64;
+        self.units.clear();
+    }
+
     /// Returns what is in time, seconds above the fastest symbol.
     pub fn in_time_s(&self) -> Seconds {
         self.in_time_s
@@ -292,6 +299,21 @@ mod tests {
             outcomes.sent(number.wrapping_sub(77), 1, unit);
             assert!(outcomes.waiting() <= MOST_DATAGRAMS);
         }
+    }
+
+    #[test]
+    fn units_that_are_forgotten_teach_nothing() {
+        let mut outcomes = Outcomes::new(0.008);
+        let (old, number) = (outcomes.open('o'), 7);
+        outcomes.sent(number, 1, old);
+        outcomes.clear();
+        assert_eq!(outcomes.closed(old, 1, false), None);
+        let new = outcomes.open('n');
+        assert_ne!(new, old);
+        outcomes.sent(number + 1, 1, new);
+        assert_eq!(outcomes.closed(new, 1, false), None);
+        assert_eq!(outcomes.arrived(number, 5), None);
+        assert_eq!(outcomes.arrived(number + 1, 5).map(|verdict| verdict.margin), Some('n'));
     }
 
     #[test]

@@ -83,7 +83,8 @@ impl<P: Packets> Sender<P> {
         sender
     }
 
-    /// Uses another policy from the next packet on; units that are open are closed by the old one.
+    /// Uses another policy from the next packet on; units that are open are closed by the old one, and teach the new one
+    /// nothing.
     pub fn set_policy<Q: Packet>(
         &mut self,
         policy: SendPolicy,
@@ -98,7 +99,10 @@ impl<P: Packets> Sender<P> {
         self.margins.clear();
         self.wrapping.steering.set_policies(paths.policies, paths.serves);
         self.use_policy(policy);
-        peers.ids().into_iter().for_each(|id| self.adopt(&mut peers[id]));
+        for id in peers.ids() {
+            peers[id].outcomes.clear();
+            self.adopt(&mut peers[id]);
+        }
     }
 
     fn use_policy(&mut self, policy: SendPolicy) {

@@ -166,6 +166,8 @@ pub struct Peers<P: Packet> {
     /// Numbers of the next datagrams to peers that are gone: one that comes back may know us all the time, and takes
     /// numbers that it has seen for replays.
     gone: HashMap<UnderlayAddress, u32>,
+    /// What was counted of sessions that are over: datagrams lost, and late.
+    counted: [u64; 2],
     /// Whether there is a directory.
     pub known: bool,
 }
@@ -179,6 +181,7 @@ impl<P: Packet> Default for Peers<P> {
             order: Vec::new(),
             places: Vec::new(),
             gone: HashMap::new(),
+            counted: [0; 2],
             known: false,
         }
     }
@@ -256,6 +259,9 @@ impl<P: Packet> Peers<P> {
     pub fn settle(&mut self, changes: &Changes) {
         let there: HashSet<PeerId> = changes.there.iter().copied().collect();
         for &id in &changes.dropped {
+            let Some(peer) = self.get_mut(id) else { continue };
+            let Arrivals { lost, late, .. } = peer.arrivals;
+            self.counted = [self.counted[0] + lost, self.counted[1] + late];
             if there.contains(&id) {
                 self[id].restarted();
             } else if let Some(peer) = self.slots[id.0 as usize].take() {
@@ -265,6 +271,13 @@ impl<P: Packet> Peers<P> {
                 self.gone.insert(peer.known.address, peer.number);
             }
         }
+    }
+
+    /// Returns how many datagrams of peers were lost, and how many came late, since the start.
+    pub fn lost_and_late(&self) -> [u64; 2] {
+        self.iter()
+            .map(|peer| &peer.arrivals)
+            .fold(self.counted, |[lost, late], arrivals| [lost + arrivals.lost, late + arrivals.late])
     }
 
     /// Returns the peer at this address of the underlay.

@@ -5,6 +5,8 @@ Which flow goes where there are too many of them: native/agent/src/flow_table.rs
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from host_agent.core import AgentCore
@@ -83,3 +85,17 @@ def test_a_coded_unit_goes_to_one_agent_though_the_destination_moves(stays: bool
     of_the_old = [(UNDERLAY[1], bytes((CodeId.MDS, 2, 1)))] if stays else []
     of_the_new = [("10.0.1.3", bytes((CodeId.MDS, 4, 1)))]
     assert [repairs(number) for number in range(2, 6)] == [of_the_old, [], [], of_the_new]
+
+
+def test_what_was_lost_stays_counted_when_its_sender_begins_anew_or_goes() -> None:
+    sender, receiver = core(0), core(1)
+    for number in range(5):
+        sender.packet_from_host(tcp(b"x", ports=(number, 80)), 0.0)
+    first, _, _, _, last = sender.datagrams_to_send()
+    for one in (first, last):
+        receiver.receive_datagram(one.data, UNDERLAY[0], 3, one.tos, now=0.0)
+    receiver.handle_timer(10.0)
+    assert receiver.counters()["datagrams_lost"] == 3
+    for peers in ([replace(PEERS[0], session=9), PEERS[1]], [PEERS[1]], PEERS):
+        receiver.set_directory(peers, 11.0)
+        assert receiver.counters()["datagrams_lost"] == 3

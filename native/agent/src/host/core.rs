@@ -326,14 +326,12 @@ impl Core {
         let halves = [&self.counts, &self.sender.counts, &self.receiver.counts];
         let mut totals: Vec<(&'static str, u64)> = halves.into_iter().flat_map(Counts::totals).collect();
         let [in_time, not_in_time] = self.sender.unit_outcomes();
-        let sum = |of: fn(&crate::receiving::Arrivals) -> u64| {
-            self.peers.iter().map(|peer| of(&peer.arrivals)).sum()
-        };
+        let [lost, late] = self.peers.lost_and_late();
         totals.extend([
             ("units_in_time", in_time),
             ("units_not_in_time", not_in_time),
-            ("datagrams_lost", sum(|arrivals| arrivals.lost)),
-            ("datagrams_late", sum(|arrivals| arrivals.late)),
+            ("datagrams_lost", lost),
+            ("datagrams_late", late),
             ("finished_flows_dropped", self.sender.ended.dropped),
             ("send_flows", self.sender.flows.len() as u64),
             ("receive_flows", self.peers.iter().map(|peer| peer.flows.len() as u64).sum()),

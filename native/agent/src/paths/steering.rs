@@ -9,6 +9,9 @@ use crate::paths::{Departures, FlowHash, Load, PathPolicy, Report, Routes, Train
 use crate::route::{FlowRef, LeafId};
 use crate::time::Seconds;
 
+/// Numbers that one feedback says are lost and that are looked at: as many as its sender can miss (`receiving::WINDOW`).
+const MOST_LOST: u32 = 2 * RING as u32;
+
 /// A policy of an agent.
 pub type BoxedPolicy = Box<dyn PathPolicy + Send + Sync>;
 
@@ -100,8 +103,11 @@ impl Steering {
             };
             policy.reported(&report, now);
         }
+        let mut left = MOST_LOST;
         for &(first, count) in &feedback.lost {
-            for ahead in 0..count.min(RING as u32) {
+            let count = count.min(left);
+            left -= count;
+            for ahead in 0..count {
                 let number = first.wrapping_add(ahead);
                 let departed = sent.departures.of(number);
                 let policy = self.policy(departed.class);

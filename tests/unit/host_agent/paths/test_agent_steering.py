@@ -18,6 +18,7 @@ from host_agent.paths import Report, Route
 from protocol.control import PathLoad, Peer
 from protocol.policy import ClassPolicy, CodingPolicy, PathKind, PathSettings, Policy
 from protocol.underlay import EV_FIRST, LABEL_FIRST, class_of_dscp, label_of
+from tests.unit.datagram_reference import Kind, encode_feedback, encode_fields
 from tests.unit.host_agent.test_agent_core import MTU, tcp
 
 A = Peer("a", "10.0.1.1", ["10.128.1.1"], 11, "left")
@@ -192,6 +193,18 @@ def test_policies_are_told_what_became_of_each_datagram_when_it_left_and_how_lon
         assert (report.leaf, report.flow) == ("right", 1)
         assert report.delay_s == pytest.approx(0.0001 * (number % 7), abs=2e-6)
     assert sorted(heard.losses) == sorted((1, left[number][0]) for number in lost)
+
+
+def test_a_peer_that_says_that_everything_is_lost_again_and_again_is_listened_to_for_a_while() -> None:
+    """A datagram of 276 bytes took 10 ms of the agent's time."""
+    heard = Listener()
+    sender, _ = pair(document("file"), heard)
+    used = send(sender, 5)
+    body = encode_feedback([], [], [], [(0, 2**32 - 1)] * 32, 0)
+    sender.receive_datagram(
+        encode_fields(Kind.FEEDBACK, 0, B.session, 0, 0, 0, 0, body), B.underlay_ip, 5000, 0, now=0.1
+    )
+    assert heard.losses == [(1, port) for port in used]
 
 
 def test_policies_are_told_that_a_flow_is_over() -> None:

@@ -127,6 +127,11 @@ impl<P: Clamped> Gate<P> {
         self.admission.as_mut()?.decided(decision, now)
     }
 
+    /// Returns the flows that have been granted a path of their own, with its stamp.
+    pub fn paths(&self) -> Vec<(FlowKey, u16)> {
+        self.admission.as_ref().map(HostAdmission::paths).unwrap_or_default()
+    }
+
     /// Notes that the controller listens again, perhaps another one.
     pub fn connected(&mut self, now: Seconds) {
         if let Some(admission) = &mut self.admission {

@@ -183,6 +183,13 @@ impl<P: Clamped> HostAdmission<P> {
         Some((flow, self.requests.stamp(decision.flow)))
     }
 
+    /// Returns the flows that have been granted a path of their own, with its stamp.
+    pub fn paths(&self) -> Vec<(FlowKey, u16)> {
+        let granted =
+            |to: &Destination| Some((to.flow, self.requests.stamp(self.flows.get(&to.flow)?.number)));
+        self.requests.destinations().filter_map(granted).filter(|&(_, stamp)| stamp > 0).collect()
+    }
+
     /// Notes that the controller listens again: it is asked for all flows.
     pub fn connected(&mut self, now: Seconds) {
         self.requests.connected(now);

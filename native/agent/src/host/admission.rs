@@ -1,6 +1,6 @@
 //! Packets of a host that pass the gate: what TCP sends, and what it is to get.
 
-use datapath::inner::{look, Seen, TCP};
+use datapath::inner::{look, FlowKey, Seen, TCP};
 
 use crate::admission::{Decision, Destination, RequestState, Segment, Sent, TcpBytes};
 use crate::host::bytes::Bytes;
@@ -45,8 +45,20 @@ impl Core {
 
     /// Processes what the controller has decided of a flow: how fast it may send, and over which path.
     pub fn decided(&mut self, decision: Decision, now: Seconds) {
-        let Some((flow, stamp)) = self.gate.decided(decision, now) else { return };
-        if let Some(id) = self.sender.flows.see(&flow) {
+        if let Some((flow, stamp)) = self.gate.decided(decision, now) {
+            self.granted(&flow, stamp);
+        }
+    }
+
+    /// Notes again which paths flows were granted, for path policies that are new: what is decided anew may be the same.
+    pub(super) fn grant_paths_again(&mut self) {
+        for (flow, stamp) in self.gate.paths() {
+            self.granted(&flow, stamp);
+        }
+    }
+
+    fn granted(&mut self, flow: &FlowKey, stamp: u16) {
+        if let Some(id) = self.sender.flows.see(flow) {
             let id = self.sender.flows[id].id;
             self.sender.wrapping.steering.granted(id.into(), stamp);
         }

@@ -378,6 +378,7 @@ impl Core {
         self.sender.set_policy(policies.send, paths, &mut self.peers, now);
         self.receiver.set_policy(policies.receive);
         self.gate.set_policy(policies.admission, now);
+        self.grant_paths_again();
     }
 
     fn answer(&mut self, packet: Option<Vec<u8>>, now: Seconds) {

@@ -11,6 +11,8 @@ from controller.capton.fabric import HostPlace, Rates, VirtualFabric
 from controller.capton.scheduler import Scheduler
 from host_agent.inner_packet import look
 from protocol.admission import AdmissionPolicy, Finished, Grant, Request, Stop
+from protocol.control import Peer
+from protocol.underlay import label_of
 from tests.unit.admission_agent import (
     MSS,
     OVERHEAD_BYTES,
@@ -18,7 +20,9 @@ from tests.unit.admission_agent import (
     STALLED_S,
     STANDING,
     AdmittingAgent,
+    policy_with,
 )
+from tests.unit.agent_relay import SESSIONS, UNDERLAY
 from tests.unit.datagram_reference import decode
 from tests.unit.inner_packets import HOST1, HOST2, check_ip, check_transport, tcp
 
@@ -283,7 +287,9 @@ def held_for_minutes(announced: float | None, seconds: int = 300) -> Host:
 
 
 @pytest.mark.parametrize("announced", [100.0 * MSS, None])
-def test_a_flow_that_waits_for_minutes_still_waits_and_goes_on_when_it_is_granted(announced: float | None) -> None:
+def test_a_flow_that_waits_for_minutes_still_waits_and_goes_on_when_it_is_granted(
+    announced: float | None,
+) -> None:
     host = held_for_minutes(announced)
     assert host.agent.standing()["flows_waiting"] == 1
     host.agent.decided(Grant(1 << 30, 1, 1 << 30, RATE), 300.0)
@@ -301,3 +307,32 @@ def test_a_receiver_that_has_forgotten_a_flow_that_waited_misses_nothing_of_it()
     header, _ = decode(datagram.data)
     assert header.position == 0, "a flow that is new there begins so"
     assert core.counters()["send_flows"] == 1
+
+
+def test_a_flow_keeps_its_granted_path_under_another_policy_that_holds_flows_alike() -> None:
+    """A restarted controller says the scheme under the next version, and grants what it had granted."""
+    agent = AdmittingAgent(POLICY)
+    places = [(HOST1, "left"), (HOST2, "right")]
+    peers = [
+        Peer(f"h{host + 1}", UNDERLAY[host], [overlay], SESSIONS[host], leaf)
+        for host, (overlay, leaf) in enumerate(places)
+    ]
+    agent.core.set_directory(peers, 0.0)
+    agent.core.set_paths({"right": tuple(range(11, 31))}, {})
+    host = Host(agent, announced=1000.0 * MSS)
+    host.open(0.0)
+    (request,) = agent.messages_to_send()
+    assert isinstance(request, Request)
+
+    def used(first: int) -> set[int]:
+        for number in range(first, first + 3):
+            agent.core.packet_from_host(
+                tcp(bytes(1000), ports=(host.port, 80), sequence=1 + 1000 * number), 0.5
+            )
+        return {one.source_port for one in agent.core.datagrams_to_send()}
+
+    for version, stamp in ((2, 13), (3, 29)):
+        agent.decided(Grant(version, request.flow, request.sequence, RATE, stamp), 0.1)
+        assert used(10 * version) == {label_of(stamp)}
+        agent.core.set_policy(policy_with(POLICY, version), 0.2)
+        assert used(10 * version + 3) == {label_of(stamp)}

@@ -13,17 +13,13 @@ const mayAnswerSoon = ({ status }: RefusedError): boolean => status === 0 || sta
 /** A session lasts 12 hours, and this much longer each time. */
 const RENEW_MS = 3_600_000;
 
-async function logOut(): Promise<void> {
-  await endSession();
-  location.assign("/");
-}
-
 /** Ask for a token where the controller requires one, then watch the controller and show the page. */
 export function Login() {
   const store = useStore();
   const queries = useQueryClient();
   const [session, setSession] = useState<Session | null>(null);
   const [refused, setRefused] = useState<RefusedError | null>(null);
+  const [leaving, setLeaving] = useState(false);
 
   async function enter(token?: string): Promise<void> {
     try {
@@ -33,6 +29,18 @@ export function Login() {
       if (!(error instanceof RefusedError)) throw error;
       setRefused(error);
       if (error.status === 401) setSession(null);
+    }
+  }
+
+  /** End the session and load the page anew; until then nothing asks for a token, which would be lost. */
+  async function logOut(): Promise<void> {
+    setLeaving(true);
+    try {
+      await endSession();
+      location.assign("/");
+    } catch (error) {
+      setLeaving(false);
+      throw error;
     }
   }
 
@@ -66,7 +74,7 @@ export function Login() {
       </RoleContext>
     );
   }
-  if (refused === null) return null;
+  if (refused === null || leaving) return null;
   return (
     <Container component="main" size="xs" pt={80}>
       <title>Capstan</title>

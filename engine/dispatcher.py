@@ -26,7 +26,7 @@ from controller.store.experiments import NotFoundError, StateError
 from controller.store.queue import Claimed, ExperimentQueue
 from controller.store.queue_order import Waiting
 from controller.store.queue_rows import Change
-from engine.executors import Order, WorkerEnd, Workers, new_name
+from engine.executors import Order, WorkerEnd, Workers, failure_words, new_name
 from engine.progress import LEASE_S, ProgressView, WorkerReports
 from engine.submission import Submission
 from engine.sweep_summary import sweep_summary
@@ -286,7 +286,7 @@ class Engine:
         for started in [started for started in list(self._started.values()) if started.future.done()]:
             words = ""
             if not started.future.cancelled():  # else its cluster is out of reach, where it may go on
-                words = _words(started.future)
+                words = failure_words(started.future)
                 self._lose_all(started.name, f"its worker ended{words}")
             with self._lock:
                 del self._started[started.name]
@@ -390,15 +390,3 @@ def _is_here(api: str) -> bool:
         return parts.scheme == "http" and ip_address(parts.hostname or "").is_loopback and bool(parts.port)
     except ValueError:
         return False
-
-
-def _words(future: Future[WorkerEnd]) -> str:
-    """Return how a worker failed; the empty string if it did not."""
-    error = future.exception()
-    if error is not None:
-        return f": {type(error).__name__}: {error}"
-    end = future.result()
-    if end.code == 0:
-        return ""
-    how = f"killed by signal {-end.code}" if end.code < 0 else f"exit code {end.code}"
-    return f" ({how}): {end.tail[-500:]}" if end.tail else f" ({how})"

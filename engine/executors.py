@@ -105,6 +105,18 @@ def work(
         return WorkerEnd(code, log.read().decode(errors="replace").strip())
 
 
+def failure_words(future: Future[WorkerEnd]) -> str:
+    """Return how a worker failed; the empty string if it did not."""
+    error = future.exception()
+    if error is not None:
+        return f": {type(error).__name__}: {error}"
+    end = future.result()
+    if end.code == 0:
+        return ""
+    how = f"killed by signal {-end.code}" if end.code < 0 else f"exit code {end.code}"
+    return f" ({how}): {end.tail[-500:]}" if end.tail else f" ({how})"
+
+
 def launcher() -> list[str]:
     """Return what begins a command of Capstan: a checkout's launcher, else, as in a wheel, this Python."""
     own = ROOT / "capstan"

@@ -33,17 +33,21 @@ async function problemOf(response: Response): Promise<Refusal & Record<string, u
   }
 }
 
+/** Return what to throw where no whole answer has come: an abort as it is, else *detail*. */
+function unanswered(error: unknown, detail: string): Error {
+  if (error instanceof DOMException && error.name === "AbortError") return error;
+  return new RefusedError({ title: "No answer", status: 0, detail });
+}
+
 async function send(path: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(BASE + path, { credentials: "same-origin", ...init });
   } catch (error) {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new RefusedError({
-      title: "No answer",
-      status: 0,
-      detail: "the controller does not answer: has it ended? (./capstan lab or ./capstan serve starts it)",
-    });
+    throw unanswered(
+      error,
+      "the controller does not answer: has it ended? (./capstan lab or ./capstan serve starts it)",
+    );
   }
   if (!response.ok) throw new RefusedError(await problemOf(response));
   return response;
@@ -53,12 +57,7 @@ async function bodyOf<T>(response: Response): Promise<T> {
   try {
     return (await response.json()) as T;
   } catch (error) {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new RefusedError({
-      title: "No answer",
-      status: 0,
-      detail: "the answer broke off, or is not the controller's: is something else between?",
-    });
+    throw unanswered(error, "the answer broke off, or is not the controller's: is something else between?");
   }
 }
 

@@ -1,18 +1,11 @@
 import { memo } from "react";
 import { useStore } from "../live/useLive";
-import { beside, type Spot } from "./layout";
+import { beside, type Line, type Spot } from "./layout";
 import { linkWords } from "./linkWords";
 import { STEPS } from "./utilisation";
 import styles from "./FabricMap.module.css";
 
-interface Props {
-  name: string;
-  /** Names of its ends. */
-  from: string;
-  to: string;
-  a: Spot;
-  b: Spot;
-  up: boolean;
+interface Props extends Line {
   slow: boolean;
   /** Steps of utilisation of both directions. */
   ab: number;

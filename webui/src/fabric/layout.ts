@@ -122,6 +122,7 @@ export function layOut(fabric: FabricView, wanted: number): Layout {
 /** A link with the places of its ends. */
 export interface Line {
   name: string;
+  /** Names of its ends. */
   from: string;
   to: string;
   a: Spot;

@@ -15,15 +15,9 @@ ArrivalKind = Literal["poisson", "burst"]
 PatternName = Literal["random", "permutation", "incast", "left-to-right"]
 CongestionControl = Literal["cubic", "reno", "bbr"]
 TcpProfile = Literal["linux", "ns2"]
-TrafficClassName = Literal["short", "long"]
-Replication = Literal["flow", "syn"]
-"""What a sender opens twice: a whole flow (RepFlow), or its connection only (RepSYN)."""
 
 SHORT_LIMIT_BYTES: Final = 100_000
 """A flow is short if it carries less payload than this."""
-HEADER_BYTES: Final = 16
-"""The generator's own header is the first part of a flow's payload, so no flow is smaller than this."""
-
 
 FIRST_SOURCE_PORT: Final = 10_000
 LAST_SOURCE_PORT: Final = 32_000

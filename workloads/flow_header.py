@@ -9,15 +9,14 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from workloads.description import HEADER_BYTES
-
 SINK_PORT: Final = 5501
 ACKNOWLEDGEMENT: Final = b"\x06"
 ENDLESS: Final = (1 << 64) - 1
 _HEADER: Final = struct.Struct("!IIQ")
+HEADER_BYTES: Final = _HEADER.size
+"""It is the first part of a flow's payload, so no flow is smaller than this."""
 _MAGIC: Final = 0xCA9517A1
 _COPY: Final = 1 << 31
-assert _HEADER.size == HEADER_BYTES
 
 
 class FlowHeader(NamedTuple):

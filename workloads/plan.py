@@ -23,10 +23,10 @@ from workloads.description import (
     Application,
     Endpoint,
     Flows,
-    TrafficClassName,
     Workload,
 )
 from workloads.patterns import Pair, pairs, senders
+from workloads.records import TrafficClassName
 
 
 class PlanError(CapstanError, ValueError):

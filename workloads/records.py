@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from workloads.description import Replication, TrafficClassName
-
+TrafficClassName = Literal["short", "long"]
+Replication = Literal["flow", "syn"]
+"""What a sender opens twice: a whole flow (RepFlow), or its connection only (RepSYN)."""
 FlowState = Literal["finished", "background", "failed"]
 """finished: the receiving application acknowledged all bytes; background: sent until the run's end."""
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from workloads.description import HEADER_BYTES
-from workloads.flow_header import ACKNOWLEDGEMENT, ENDLESS, decode_header
+from workloads.flow_header import ACKNOWLEDGEMENT, ENDLESS, HEADER_BYTES, decode_header
 from workloads.loop import READ, Loop
 from workloads.records import ReceivedFlow
 from workloads.tcp_info import tcp_info

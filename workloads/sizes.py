@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from capstan_client.errors import CapstanError
 from plain.reading import did_you_mean
-from workloads.description import HEADER_BYTES, SizeKind, Sizes
+from workloads.description import SizeKind, Sizes
+from workloads.flow_header import HEADER_BYTES
 
 TABLES: Final = Path(__file__).parent / "flow_sizes"
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from capstan_client.errors import CapstanError
-from workloads.description import TrafficClassName
 from workloads.plan import Plan
-from workloads.records import FlowState, ReceivedFlow, SentFlow
+from workloads.records import FlowState, ReceivedFlow, SentFlow, TrafficClassName
 
 _TCP: Final = 6
 

@@ -12,7 +12,7 @@ from experiments.results.admissions import Admissions
 from experiments.results.outcome import FlowOutcome
 from experiments.results.path_use import Paths, spread, unused_while_on
 from experiments.results.statistics import paired_ratio
-from workloads.description import TrafficClassName
+from workloads.records import TrafficClassName
 
 _STREAM: Final = 9
 """Of random numbers for resampling, beyond those of `experiments.results.statistics`."""

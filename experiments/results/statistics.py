@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from capstan_client.errors import CapstanError
 from experiments.results.outcome import FlowOutcome
-from workloads.description import TrafficClassName
+from workloads.records import TrafficClassName
 
 RESAMPLES: Final = 1000
 CONFIDENCE: Final = 0.95

@@ -15,14 +15,16 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from capstan_client.errors import CapstanError
-from workloads.description import Endpoint, Replication, Transport
+from workloads.description import Endpoint, Transport
 from workloads.plan import Plan, PlannedFlow
-from workloads.records import FlowOrder, ReceivedFlow, SentFlow
+from workloads.records import FlowOrder, ReceivedFlow, Replication, SentFlow
 
 ANSWER_TIMEOUT_S: Final = 60.0
 LEAD_S: Final = 0.3
 """From the order to start until the run's start: all hosts must have it by then."""
 LOG_TAIL_LINES: Final = 15
+GENERATOR: Final = (sys.executable, "-S", "-m", "workloads.generator")
+"""Without site-packages, which it does not need: what runs at their start takes longer than its imports."""
 
 
 class TrafficError(CapstanError, RuntimeError):
@@ -66,7 +68,7 @@ class Traffic:
             with log.open("ab") as errors:
                 process = self._popen(
                     endpoint.host,
-                    [sys.executable, "-m", "workloads.generator"],
+                    [*GENERATOR],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=errors,

@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from experiments.run.traffic import GENERATOR
 from tests.waiting import eventually
 from workloads.flow_header import ENDLESS, decode_header, encode_header
 from workloads.generator import Generator
@@ -26,7 +26,7 @@ TIME_WAIT = "06"
 class Driver:
     def __init__(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "workloads.generator", "--port", "0"],
+            [*GENERATOR, "--port", "0"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

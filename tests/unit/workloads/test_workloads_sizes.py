@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.description import HEADER_BYTES, Sizes
+from workloads.description import Sizes
+from workloads.flow_header import HEADER_BYTES
 from workloads.sizes import (
     TABLES,
     SizesError,

@@ -61,7 +61,7 @@ def lab() -> Iterator[Deployment]:
 
 
 def start(lab: Deployment, host: str, program: str, *arguments: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", program, *map(str, arguments)]
+    command = [sys.executable, "-S", "-c", program, *map(str, arguments)]
     return lab.lab.popen(host, command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 

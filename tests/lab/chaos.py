@@ -187,7 +187,7 @@ class Chaos:
     def _program(self, host: str, program: str, *arguments: object) -> subprocess.Popen[str]:
         return self._lab.lab.popen(
             host,
-            [sys.executable, "-c", program, *map(str, arguments)],
+            [sys.executable, "-S", "-c", program, *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -105,10 +105,10 @@ for size in (1, 1000, 1398, 1399, 3000, 9000, 30000):
     assert one.recv(65535) == data[::-1], size
 print("all")
 """
-    server = pair.popen(1, [sys.executable, "-c", echo], stdout=subprocess.PIPE, text=True)
+    server = pair.popen(1, [sys.executable, "-S", "-c", echo], stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout.readline() == "listening\n"
-        assert pair.run(0, [sys.executable, "-c", ask]) == "all\n"
+        assert pair.run(0, [sys.executable, "-S", "-c", ask]) == "all\n"
     finally:
         server.kill()
         server.wait()
@@ -205,7 +205,7 @@ for size in (0, 1, 31, 32, 100, 1400) * 20:
     one.sendto(os.urandom(size), ({UNDERLAY[1]!r}, 47000 + random.randrange(64)))
     one.sendto(b"\\xca\\x11" + os.urandom(size), ({UNDERLAY[1]!r}, 47000))
 """
-    pair.run(0, [sys.executable, "-c", junk])
+    pair.run(0, [sys.executable, "-S", "-c", junk])
 
     def dropped() -> bool:
         now = pair.counters(1)
@@ -224,13 +224,13 @@ def transfer(
     path = pair.directory / "content"
     path.write_bytes(content)
     server = pair.popen(
-        1, [sys.executable, "-c", SENDER, address, str(path)], stdout=subprocess.PIPE, text=True
+        1, [sys.executable, "-S", "-c", SENDER, address, str(path)], stdout=subprocess.PIPE, text=True
     )
     try:
         assert server.stdout.readline() == "listening\n"
         client = pair.popen(
             0,
-            [sys.executable, "-c", RECEIVER, address],
+            [sys.executable, "-S", "-c", RECEIVER, address],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -79,7 +79,7 @@ def policy(scheme: str, version: int, **changes: Any) -> Policy:
 def listening(pair: AgentPair, port: int) -> subprocess.Popen[str]:
     """A receiver that is ready."""
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    receiver = pair.popen(1, [sys.executable, "-c", programs.RECEIVE, str(port)], **options)
+    receiver = pair.popen(1, [sys.executable, "-S", "-c", programs.RECEIVE, str(port)], **options)
     assert receiver.stdout is not None
     assert "listening" in receiver.stdout.readline()
     return receiver
@@ -88,7 +88,7 @@ def listening(pair: AgentPair, port: int) -> subprocess.Popen[str]:
 def send(pair: AgentPair, receiver: subprocess.Popen[str], size: int, port: int) -> None:
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     sender = pair.popen(
-        0, [sys.executable, "-c", programs.SEND, OVERLAY[1], str(port), str(size), "0"], **options
+        0, [sys.executable, "-S", "-c", programs.SEND, OVERLAY[1], str(port), str(size), "0"], **options
     )
     out, err = sender.communicate(timeout=PATIENCE_S)
     assert sender.returncode == 0, err
@@ -114,7 +114,7 @@ class Tap:
 
     def __init__(self, pair: AgentPair, name: str) -> None:
         self._file = pair.directory / name
-        command = [sys.executable, "-c", WATCH, INTERFACE, str(self._file)]
+        command = [sys.executable, "-S", "-c", WATCH, INTERFACE, str(self._file)]
         self._process = pair.popen(0, command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         assert "watching" in self._process.stdout.readline()
@@ -268,7 +268,7 @@ def lab() -> Iterator[Deployment]:
 def start(lab: Deployment, host: str, program: str, *arguments: object) -> subprocess.Popen[str]:
     return lab.lab.popen(
         host,
-        [sys.executable, "-c", program, *map(str, arguments)],
+        [sys.executable, "-S", "-c", program, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

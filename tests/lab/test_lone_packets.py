@@ -42,10 +42,10 @@ POLICIES = {
 
 def converse(pair: AgentPair) -> None:
     """Ask and answer over one TCP connection, each question after the answer before it."""
-    server = pair.popen(1, [sys.executable, "-c", ANSWERER], stdout=-1)
+    server = pair.popen(1, [sys.executable, "-S", "-c", ANSWERER], stdout=-1)
     assert server.stdout is not None
     server.stdout.readline()
-    assert "all answered" in pair.run(0, [sys.executable, "-c", ASKER])
+    assert "all answered" in pair.run(0, [sys.executable, "-S", "-c", ASKER])
     server.wait(60)
 
 

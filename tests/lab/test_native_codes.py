@@ -33,14 +33,16 @@ def policy(code: str, version: int, folder: Path) -> Policy:
 def transfer(pair: AgentPair, port: int) -> None:
     receiver = pair.popen(
         1,
-        [sys.executable, "-c", RECEIVE, str(port)],
+        [sys.executable, "-S", "-c", RECEIVE, str(port)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     assert receiver.stdout is not None
     assert "listening" in receiver.stdout.readline()
-    sent = pair.run(0, [sys.executable, "-c", SEND, OVERLAY[1], str(port), str(TRANSFER_BYTES), "0"], 120.0)
+    sent = pair.run(
+        0, [sys.executable, "-S", "-c", SEND, OVERLAY[1], str(port), str(TRANSFER_BYTES), "0"], 120.0
+    )
     assert sent.split()[-2:] == receiver.communicate(timeout=PATIENCE_S)[0].split()[-2:]
 
 

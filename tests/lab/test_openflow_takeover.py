@@ -58,7 +58,7 @@ print(number, flush=True)
 def python(lab: Deployment, host: str, program: str, *arguments: object) -> subprocess.Popen[str]:
     process = lab.lab.popen(
         host,
-        [sys.executable, "-c", program, *map(str, arguments)],
+        [sys.executable, "-S", "-c", program, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

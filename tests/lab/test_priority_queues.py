@@ -79,7 +79,7 @@ def transferred(lab: QueueLab, source: str, target: str, address: str, size: int
     """Bytes that a TCP connection between two hosts brought over, all of them right."""
 
     def program(host: str, text: str, *words: object) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", text, *map(str, words)]
+        command = [sys.executable, "-S", "-c", text, *map(str, words)]
         process: subprocess.Popen[str] = lab.deployment.lab.popen(
             host, command, stdout=subprocess.PIPE, text=True
         )

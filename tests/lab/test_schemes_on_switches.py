@@ -51,7 +51,7 @@ def deployment(shape: dict[str, Any], scheme: str) -> Deployment:
 def start(lab: Deployment, host: str, program: str, *arguments: object) -> subprocess.Popen[str]:
     return lab.lab.popen(
         host,
-        [sys.executable, "-c", program, *map(str, arguments)],
+        [sys.executable, "-S", "-c", program, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -17,6 +17,7 @@ _STAT: Final = Path("/proc/stat")
 _MACHINE: Final = Path("/proc/pressure/cpu")
 FREE_SHARE: Final = 0.8
 """Idle share of the processors: a lab at rest leaves more, where nothing else runs."""
+_LOOK_EVERY_S: Final = 0.05
 
 
 def parse_stat(text: str, cpus: Iterable[int], ticks_per_s: int) -> tuple[float, float]:
@@ -51,11 +52,24 @@ def sample(pressure: Path | None = _MACHINE) -> CpuSample:
 
 
 def is_free(seconds: float = 1.0) -> bool:
-    """Return True if nothing but a lab at rest takes the processors, for so many seconds from now on."""
+    """Return True if nothing but a lab at rest takes the processors, for so many seconds from now on.
+
+    False comes as soon as it is certain.
+    """
     before = sample(None)
-    time.sleep(seconds)
-    after = sample(None)
-    return after.idle_s - before.idle_s >= FREE_SHARE * (after.total_s - before.total_s)
+    found: bool | None = None
+    while found is None:
+        time.sleep(min(seconds, _LOOK_EVERY_S))
+        found = judge_free(before, sample(None), seconds, len(os.sched_getaffinity(0)))
+    return found
+
+
+def judge_free(before: CpuSample, now: CpuSample, seconds: float, cores: int) -> bool | None:
+    """Return whether so many *cores* are free for *seconds* from *before* on; None: that is not certain yet."""
+    idle_s, total_s = now.idle_s - before.idle_s, now.total_s - before.total_s
+    if total_s - idle_s > (1 - FREE_SHARE) * seconds * cores:
+        return False
+    return idle_s >= FREE_SHARE * total_s if now.at - before.at >= seconds else None
 
 
 class CpuWatch:

@@ -22,7 +22,7 @@ from experiments.results.document import (
 )
 from experiments.results.outcome import FlowOutcome, OutcomeError, join
 from experiments.results.tables import tables
-from experiments.run.cpu import CpuWatch, is_free, parse_pressure, parse_stat
+from experiments.run.cpu import CpuWatch, is_free, judge_free, parse_pressure, parse_stat
 from experiments.spec.check import find_spec, load
 from experiments.spec.spec import Comparison, Spec
 from protocol.control import FlowEntry
@@ -336,3 +336,23 @@ def test_outcome_fields_are_those_that_tables_of_flows_name() -> None:
 def test_a_machine_on_which_others_compute_is_not_free() -> None:
     with busy_loops():
         assert not is_free()
+
+
+@pytest.mark.parametrize(
+    ("after_s", "busy_s", "found"),
+    [
+        (0.2, 0.39, None),  # of two cores for a second a fifth is 0.4 s
+        (0.21, 0.41, False),
+        (0.9, 0.1, None),
+        (1.0, 0.1, True),
+        (1.0, 0.39, True),
+        (1.0, 0.41, False),
+        (1.5, 0.62, False),
+    ],
+)
+def test_a_machine_is_busy_as_soon_as_that_is_certain_and_free_after_a_second(
+    after_s: float, busy_s: float, found: bool | None
+) -> None:
+    before = CpuSample(100.0, 50.0, 200.0, None)
+    now = CpuSample(100.0 + after_s, 50.0 + 2 * after_s - busy_s, 200.0 + 2 * after_s, None)
+    assert judge_free(before, now, 1.0, 2) is found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from host_agent.config import AgentConfig, Endpoint
 
 def run(config: AgentConfig) -> None:
     """Run one agent until SIGTERM or SIGINT."""
+    gc.disable()  # nothing of what is imported goes: looking for what does takes a sixth of a start
     from host_agent.shell import Agent  # the command line describes this command where no agent can run
 
+    gc.enable()
+    gc.freeze()
     Agent(config).run()
 
 

@@ -22,6 +22,8 @@ Commands come as lines of JSON on standard input, events go as lines of JSON to 
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import json
 import os
 import signal
@@ -171,6 +173,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Traffic generator of one host, driven by lines of JSON.")
     parser.add_argument("--port", type=int, default=SINK_PORT, help="TCP port of the sink (0: any)")
     arguments = parser.parse_args()
+    atexit.register(gc.freeze)  # the last collection looks at what goes anyway
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the runner's to handle: it ends us in order
     loop = Loop()
     try:

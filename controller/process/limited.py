@@ -6,6 +6,8 @@ the second the kernel ends it.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import runpy
 import sys
 
@@ -26,6 +28,9 @@ def run_within(memory_mib: int, processor_s: int, command: list[str]) -> None:
                 resource_kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
             )
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # Collections while modules load, and the last one, look at what stays: 0.17 of the 0.55 s that matplotlib takes.
+    gc.set_threshold(50_000)
+    atexit.register(gc.freeze)
     sys.argv = command
     runpy.run_module(command[0], run_name="__main__", alter_sys=True)
 

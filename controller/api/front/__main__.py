@@ -7,19 +7,24 @@ SIGTERM as soon as what was asked is answered. Tokens are among the settings, so
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import resource
 import signal
 import socket
 import sys
+from typing import TYPE_CHECKING
 
-from controller.api.front.limits import FrontSettings
-from controller.api.front.server import HttpServer
 from controller.process.parent_death import end_with
+
+if TYPE_CHECKING:
+    from controller.api.front.limits import FrontSettings
 
 
 async def main(control: int, listener: int, settings: FrontSettings) -> None:
     """Serve until the controller ends, or asks to. control, listener: descriptors from the controller."""
+    from controller.api.front.server import HttpServer
+
     of_controller = socket.socket(fileno=control)
     of_controller.setblocking(False)
     ending = asyncio.Event()
@@ -48,6 +53,12 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's is the controller's, which says when to end
     of_controller, of_clients, of_parent = map(int, sys.argv[1:4])
     end_with(of_parent)
+    gc.disable()  # nothing of what is imported goes: looking for what does takes a sixth of a start
+    import controller.api.front.server  # noqa: F401
+    from controller.api.front.limits import FrontSettings
+
+    gc.enable()
+    gc.freeze()
     given = FrontSettings.from_json(sys.stdin.buffer.read())
     _more_descriptors(given.limits.connections)
     asyncio.run(main(of_controller, of_clients, given))

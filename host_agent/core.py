@@ -12,6 +12,7 @@ import re
 import socket
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from ipaddress import ip_address
 from operator import itemgetter
 from typing import Final
@@ -75,6 +76,8 @@ class AgentCore:
         self.host = host
         self.mtu = mtu
         self.policy: Policy = DEFAULT_POLICY
+        self._first_after_end = False
+        """Whether the next policy is the first since a channel has ended."""
         self._rng = rng
         self._own_path = own_path
         seed = int(rng.integers(1 << 63))
@@ -93,9 +96,16 @@ class AgentCore:
     def set_policy(self, policy: Policy, now: float) -> None:
         """Act on this policy from the next packet on; flows, positions and numbers go on. Raises PolicyError.
 
-        A controller says it anew on every connection: nothing changes by the one that is in force.
+        A controller says it anew on every connection: nothing changes by the one that is in force, nor, as the first
+        after a connection's end, by one that differs in its version alone: a controller that was started again takes
+        the next version. Within a connection such a policy begins anew, as each run does.
         """
+        again, self._first_after_end = self._first_after_end, False
         if policy == self.policy:
+            return
+        if again and replace(policy, version=self.policy.version) == self.policy:
+            self.policy = policy
+            self._use_types()
             return
         file = None
         if check(policy, self._own_path) and self._own_path is not None:
@@ -150,6 +160,7 @@ class AgentCore:
 
     def disconnected(self, now: float) -> None:
         """Forget what other agents have on our paths: the channel has ended, and the next one begins with nothing."""
+        self._first_after_end = True
         self.set_path_load(PathLoad({}, {}), now)
 
     def set_flow_types(self, types: FlowTypes) -> None:

@@ -254,3 +254,29 @@ def test_a_policy_that_is_said_again_changes_nothing(kind: PathKind) -> None:
     for first in range(0, 100, 5):
         core.set_policy(document(kind), 0.0)
         assert send(core, 5, first=first) == send(untold, 5, first=first)
+
+
+@pytest.mark.parametrize("kind", ["flowlet", "round-robin", "reps"])
+def test_the_policy_of_a_controller_that_was_started_again_changes_nothing(kind: PathKind) -> None:
+    """It says the same under the next version. Said so within a connection, it is another run's: that begins anew."""
+    core, untold, anew = (pair(document(kind))[0] for _ in range(3))
+    changed = False
+    for first in range(0, 100, 5):
+        version = 2 + first
+        core.disconnected(0.0)
+        core.set_policy(replace(document(kind), version=version), 0.0)
+        anew.set_policy(replace(document(kind), version=version), 0.0)
+        used = send(untold, 5, first=first)
+        assert send(core, 5, first=first) == used
+        changed |= send(anew, 5, first=first) != used
+        assert core.policy.version == version
+    assert changed
+
+
+def test_another_policy_after_a_connection_has_ended_is_in_force() -> None:
+    core = pair(document("spray"))[0]
+    core.disconnected(0.0)
+    core.set_policy(replace(document("tr"), version=2), 0.0)
+    assert core.path_load(0.0) == PathLoad({}, {})
+    core.set_policy(replace(document("tr"), version=3), 0.0)
+    assert core.policy.version == 3

@@ -37,6 +37,8 @@ MOST_COMPUTING_S: Final = 300.0
 MOST_HISTORY: Final = 100
 """Computations that are kept to be shown."""
 _LOOK_S: Final = 0.2
+_MOST_A_TURN: Final = 1024
+"""Messages that are taken in before anything else is seen to: a second, with the rests, of 512 flows each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,11 +250,17 @@ class TypeLearner:
             self._publish_again(priority, version)
 
     def _take_in(self) -> None:
-        while self._waiting:
+        """Take in what waits, and rest as long as that takes: other threads need the interpreter, too."""
+        for _ in range(_MOST_A_TURN):
+            if not self._waiting:
+                break
+            began = time.monotonic()
             with self._changed:
                 host, owners, report = self._waiting.popleft()
                 self._waiting_bytes -= _memory_of(report)
             self._records.take(host, owners, report)
+            if not self._stopping:
+                time.sleep(time.monotonic() - began)
         self._records.keep()
 
     def _learn(self, priority: Priority, version: int) -> None:

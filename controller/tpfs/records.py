@@ -6,11 +6,12 @@ only of flows that its own host has sent, and a host that floods the window disp
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,8 +151,8 @@ def checked(
     indices = np.flatnonzero(good)
     records = np.zeros(len(indices), dtype=RECORD)
     records["host"] = hosts.number(host)
-    records["source"] = [addresses.number(report.source[index]) for index in indices.tolist()]
-    records["destination"] = [addresses.number(report.destination[index]) for index in indices.tolist()]
+    records["source"] = _numbers([report.source[index] for index in indices.tolist()], addresses)
+    records["destination"] = _numbers([report.destination[index] for index in indices.tolist()], addresses)
     records["source_port"], records["destination_port"] = ports[0][indices], ports[1][indices]
     records["protocol"], records["bytes"] = protocol[indices], size[indices]
     ahead = now - report.now_s
@@ -159,22 +160,34 @@ def checked(
     return records, refused
 
 
+class _Chunk(NamedTuple):
+    """Records of a host that go together when they are too old: when the newest of them ended, and the records."""
+
+    newest: float
+    records: Records
+
+
 class RecordWindow:
     """The records of the last hours, bounded: *most_records* in all, none that ended more than *most_age_s* ago.
 
     When it is full, the host that has most records loses its oldest ones: a host displaces others only while it has
-    fewer than they have.
+    fewer than they have. What comes of a host is added in a time that does not depend on the number of the others.
     """
 
     def __init__(self, most_records: int = 1_000_000, most_age_s: float = 7200.0) -> None:
         self.most_records = most_records
         self.most_age_s = most_age_s
         self.displaced = 0
-        self._hosts: dict[int, deque[Records]] = {}
-        self._counts: Counter[int] = Counter()
+        self._hosts: dict[int, deque[_Chunk]] = {}
+        self._counts: dict[int, int] = {}
+        self._total = 0
+        self._first_end = math.inf
+        """No host's first chunk is older than that."""
+        self._largest: list[tuple[int, int]] = []
+        """A heap of (less the count, host), with what hosts had before among it."""
 
     def __len__(self) -> int:
-        return self._counts.total()
+        return self._total
 
     def by_host(self) -> dict[int, int]:
         """Return how many records each host has, by its number."""
@@ -182,26 +195,29 @@ class RecordWindow:
 
     def add(self, records: Records, now: float) -> None:
         """Keep *records* (of any hosts), and delete what is too old or too much."""
-        for host in np.unique(records["host"]):
-            own = records[records["host"] == host]
-            chunks = self._hosts.setdefault(int(host), deque())
-            if chunks and len(chunks[-1]) < _CHUNK:
-                own = np.concatenate((chunks.pop(), own))
-            chunks.append(own)
-            self._counts[int(host)] = sum(map(len, chunks))
+        for number in np.unique(records["host"]):
+            own = records[records["host"] == number]
+            host, newest = int(number), float(own["end"].max())
+            self._first_end = min(self._first_end, newest)
+            self._count(host, len(own))
+            chunks = self._hosts.setdefault(host, deque())
+            if chunks and len(chunks[-1].records) < _CHUNK:
+                before = chunks.pop()
+                own, newest = np.concatenate((before.records, own)), max(newest, before.newest)
+            chunks.append(_Chunk(newest, own))
         self.expire(now)
-        while (excess := len(self) - self.most_records) > 0:
-            (host, most), *others = self._counts.most_common(2)
-            level = others[0][1] if others else 0
-            self.displaced += self._drop(host, min(excess, max(1, most - level)))
+        if self._total > self.most_records:
+            self._displace(self._total - self.most_records)
 
     def expire(self, now: float) -> None:
         """Delete what ended too long ago."""
         oldest = now - self.most_age_s
+        if self._first_end >= oldest:
+            return
         for host, chunks in list(self._hosts.items()):
-            while chunks and chunks[0]["end"].max() < oldest:
-                self._counts[host] -= len(chunks.popleft())
-            self._forget_empty(host)
+            while chunks and chunks[0].newest < oldest:
+                self._count(host, -len(chunks.popleft().records))
+        self._first_end = min((chunks[0].newest for chunks in self._hosts.values()), default=math.inf)
 
     def all(self) -> Records:
         """Return all records, oldest first within each host, shape (n,)."""
@@ -210,29 +226,74 @@ class RecordWindow:
 
     def chunks(self) -> list[Records]:
         """Return all records in parts, oldest first within each host, without a copy of them."""
-        return [chunk for own in self._hosts.values() for chunk in own]
+        return [chunk.records for own in self._hosts.values() for chunk in own]
 
-    def _drop(self, host: int, count: int) -> int:
+    def _displace(self, excess: int) -> None:
+        """Delete so many records: those hosts that have most come down to the next ones' number, together."""
+        self.displaced += excess
+        while excess:
+            level, group = self._most(), set[int]()
+            while len(group) < excess and self._most() == level:
+                group.add(
+                    heapq.heappop(self._largest)[1]
+                )  # one that has come back to a number is there twice
+            each = max(1, min(level - self._most(), excess // len(group)))
+            for host in group:
+                self._drop(host, each)
+            excess -= each * len(group)
+
+    def _most(self) -> int:
+        """Return the most records that a host in the heap has, 0 if there is none; it is the heap's first then."""
+        while self._largest:
+            less, host = self._largest[0]
+            if self._counts.get(host) == -less:
+                return -less
+            heapq.heappop(self._largest)
+        return 0
+
+    def _drop(self, host: int, count: int) -> None:
+        """Delete the oldest records of a host. A chunk that has lost more than half of them gives back its memory."""
         chunks, remaining = self._hosts[host], count
         while remaining:
-            first = chunks.popleft()
+            newest, first = chunks.popleft()
             if len(first) > remaining:
-                chunks.appendleft(first[remaining:].copy())
+                left = first[remaining:]
+                whole = left if left.base is None else left.base
+                chunks.appendleft(_Chunk(newest, left.copy() if 2 * len(left) < len(whole) else left))
                 remaining = 0
             else:
                 remaining -= len(first)
-        self._counts[host] -= count
-        self._forget_empty(host)
-        return count
+        self._count(host, -count)
 
-    def _forget_empty(self, host: int) -> None:
-        if not self._counts[host]:
-            del self._counts[host]
-            self._hosts.pop(host, None)
+    def _count(self, host: int, more: int) -> None:
+        """Note that a host has so many records more; forget it where it has none."""
+        count = self._counts.get(host, 0) + more
+        self._total += more
+        if count:
+            self._counts[host] = count
+            heapq.heappush(self._largest, (-count, host))
+        else:
+            del self._counts[host], self._hosts[host]
+        if len(self._largest) > 2 * len(self._counts) + _CHUNK:
+            self._largest = [(-count, host) for host, count in self._counts.items()]
+            heapq.heapify(self._largest)
+
+
+def _numbers(texts: Sequence[str], names: Names) -> list[int]:
+    """Return the numbers of texts, few of which differ."""
+    numbers = {text: names.number(text) for text in dict.fromkeys(texts)}
+    return [numbers[text] for text in texts]
 
 
 def _integers(column: Sequence[Any]) -> NDArray[np.int64]:
     """Return the whole numbers; what does not fit 62 bits becomes -1, which no field may be."""
+    try:
+        values = np.array(column, dtype=np.int64)
+    except OverflowError:
+        pass
+    else:
+        values[_outside(values, 1 - (1 << 62), (1 << 62) - 1)] = -1
+        return values
     return np.array([value if abs(value) < 1 << 62 else -1 for value in column], dtype=np.int64)
 
 

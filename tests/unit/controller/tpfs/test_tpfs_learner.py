@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from controller.schemes.loader import load
 from controller.schemes.overrides import with_overrides
 from controller.store.database import open_database
 from controller.store.finished_flows import ABANDONED_S, FinishedFlowStore
+from controller.tpfs import learner as learner_module
 from controller.tpfs.learner import TypeLearner, TypesFailed, TypesLearnt
 from controller.tpfs.record_store import StoredRecords
 from controller.tpfs.records import Names, Records, RecordWindow
@@ -291,6 +294,45 @@ def test_a_turn_that_fails_ends_no_learning(
     finally:
         learner.stop()
     assert "ZeroDivisionError: of ours" in caplog.text
+
+
+def test_taking_records_in_takes_half_of_the_time_at_most_and_ends_while_more_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """200 agents that sent what they could kept the thread at it, and mode switches waited for the interpreter."""
+    learner = TypeLearner(lambda types: None, lambda event: None, None)
+    empty = FinishedFlows(1.0, [], [], [], [], [], [], [], [])
+    clock, rests, turn_over = [0.0], list[float](), threading.Event()
+    taken, of_turns = [0], list[int]()
+
+    def take(*_: object) -> None:
+        clock[0] += 0.002
+        taken[0] += 1
+        if taken[0] < 5000:
+            learner.receive("h1", {}, empty)  # another has come meanwhile
+
+    def keep(*_: object, **__: object) -> None:
+        of_turns.append(taken[0])
+        turn_over.set()
+
+    def sleep(seconds: float) -> None:
+        rests.append(seconds)
+        clock[0] += seconds
+
+    monkeypatch.setattr(StoredRecords, "take", take)
+    monkeypatch.setattr(StoredRecords, "keep", keep)
+    monkeypatch.setattr(
+        learner_module, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep, time=time.time)
+    )
+    for _ in range(5):
+        learner.receive("h1", {}, empty)
+    learner.start()
+    try:
+        assert turn_over.wait(60)
+    finally:
+        learner.stop()
+    assert of_turns[0] < 5000, "what is next is done while more come"
+    assert rests[:5] == pytest.approx([0.002] * 5)
 
 
 def test_types_that_hardly_moved_are_the_same() -> None:

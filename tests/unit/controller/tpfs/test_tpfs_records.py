@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.tpfs.records import RECORD, FinishedFlowColumns, Names, RecordsError, RecordWindow, checked
+from tests.unit.counted_calls import calls
 
 OWNERS = {"10.128.1.1": "h1", "10.128.2.1": "h2"}
 GOOD = FinishedFlowColumns(100.0, [6], ["10.128.1.1"], [40000], ["10.128.2.1"], [80], [5000], [98.0], [99.0])
@@ -76,6 +77,25 @@ def test_columns_that_do_not_fit_are_an_error() -> None:
         _check(replace(GOOD, now_s=math.nan))
 
 
+def test_numbers_beyond_all_bounds_are_refused_one_by_one() -> None:
+    """Some fit 64 bits and no field, some not even those."""
+    sizes = [5000, 1 << 62, -(1 << 62), (1 << 63) - 1, 5000]
+    for more in ([], [1 << 70]):
+        many = sizes + more
+        said = FinishedFlowColumns(
+            100.0,
+            [6] * len(many),
+            ["10.128.1.1"] * len(many),
+            [40000] * len(many),
+            ["10.128.2.1"] * len(many),
+            [80] * len(many),
+            many,
+            [98.0] * len(many),
+            [99.0] * len(many),
+        )
+        assert _check(said) == (2, {"bad_bytes": len(many) - 2})
+
+
 def _records(host: int, count: int, end: float) -> np.ndarray:
     records = np.zeros(count, RECORD)
     records["host"], records["end"] = host, end
@@ -107,6 +127,29 @@ def test_a_flood_leaves_the_others_records_alone_and_keeps_its_own_latest() -> N
         window.add(_records(2, 500, float(now)), float(now))
     assert window.by_host() == {1: 100, 2: 900}
     assert window.all()[window.all()["host"] == 2]["end"].min() >= 48
+
+
+def test_what_comes_of_a_host_costs_no_more_the_more_hosts_there_are() -> None:
+    """The window is full, and what comes displaces: with 1000 hosts 512 records took 4.6 ms, with 20 of them 0.1."""
+
+    def cost(hosts: int) -> int:
+        window = RecordWindow(most_records=20 * hosts, most_age_s=1e9)
+        for host in range(hosts):
+            window.add(_records(host, 20 + host % 5, 0.0), 0.0)
+        assert len(window) == 20 * hosts
+        several = [calls(lambda: window.add(_records(7, 30, 1.0), 1.0), compiled=True) for _ in range(20)]
+        return sum(several)
+
+    assert cost(2000) < 3 * cost(20)
+
+
+def test_a_host_that_has_lost_most_of_a_chunk_gives_back_its_memory() -> None:
+    window = RecordWindow(most_records=1000)
+    window.add(_records(1, 1000, 0.0), 0.0)
+    for host in range(2, 12):
+        window.add(_records(host, 80, 1.0), 1.0)
+    held = [chunk if chunk.base is None else chunk.base for chunk in window.chunks()]
+    assert sum(map(len, held)) <= 2 * len(window)
 
 
 def test_what_is_too_old_goes() -> None:

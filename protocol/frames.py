@@ -66,13 +66,25 @@ def any_frame(kind: str) -> int:
     return FRAME_BYTES
 
 
+def any_kind(kind: str) -> bool:
+    """Return True: messages of all types are wanted."""
+    return True
+
+
 class FrameReader:
     """Bytes in, messages out; keeps what is incomplete."""
 
-    def __init__(self, most_bytes: Callable[[str], int] = any_frame) -> None:
-        """Make a reader that holds nothing. most_bytes: of a frame, by the type of its message."""
+    def __init__(
+        self, most_bytes: Callable[[str], int] = any_frame, wanted: Callable[[str], bool] = any_kind
+    ) -> None:
+        """Make a reader that holds nothing.
+
+        most_bytes: of a frame, by the type of its message. wanted: whether messages of a type are read; others are
+        passed over without being decoded.
+        """
         self._buffer = bytearray()
         self._most_bytes = most_bytes
+        self._wanted = wanted
 
     @property
     def held_bytes(self) -> int:
@@ -80,7 +92,7 @@ class FrameReader:
         return len(self._buffer)
 
     def feed(self, data: bytes) -> list[Message]:
-        """Return all messages that are complete with *data*. Raises ControlError on what is malformed."""
+        """Return all wanted messages that are complete with *data*. Raises ControlError on what is malformed."""
         self._buffer += data
         messages: list[Message] = []
         while len(self._buffer) >= _LENGTH.size:
@@ -93,7 +105,9 @@ class FrameReader:
             if len(self._buffer) < 4 + length:
                 break
             body = bytes(self._buffer[_LENGTH.size : 4 + length])
-            messages.append(_decode_json(body) if form == JSON_FORMAT else _decode_admission(body))
+            message = _decode_json(body, self._wanted) if form == JSON_FORMAT else _decode_admission(body)
+            if message is not None:
+                messages.append(message)
             del self._buffer[: 4 + length]
         return messages
 
@@ -122,11 +136,15 @@ def _decode_admission(body: bytes) -> Message:
         raise ControlError(str(error)) from None
 
 
-def _decode_json(body: bytes) -> Message:
-    """Return the message; fields that it has not are passed over, so that a newer peer may add some."""
+def _decode_json(body: bytes, wanted: Callable[[str], bool]) -> Message | None:
+    """Return the message, None if its type is not wanted; fields that it has not are passed over, so that a newer peer
+    may add some.
+    """
     try:
         named = _FIRST_TYPE.match(body)
         kind = _HEAD.decode(body).type if named is None else named[1].decode()
+        if not wanted(kind):
+            return None
         message: Message = _DECODERS[kind].decode(body)
     except (ValueError, KeyError, RecursionError) as error:
         raise ControlError(_reason(body, error)) from None

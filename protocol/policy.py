@@ -54,6 +54,10 @@ class PolicyError(CapstanError, ValueError):
     """A policy document that cannot be used; the text names the field."""
 
 
+SHARING: Final[frozenset[PathKind]] = frozenset({"tr", "file"})
+"""Kinds whose agents share what is on the paths of their leaf (`protocol.control.PathLoad`); of ``file`` an own policy
+may."""
+
 PathTime = Annotated[float, Meta(gt=0, le=600)]
 NotNegative = Annotated[int, Meta(ge=0)]
 
@@ -182,6 +186,11 @@ class Policy:
     """Of the packets of short and long flows; kind ``class``: their class's."""
     admission: AdmissionPolicy | None = None
     """Of flows that ask the controller before they send (CAPTON); None: none does."""
+
+    @property
+    def shares_paths(self) -> bool:
+        """Return whether agents may report what is on the paths of their leaf."""
+        return any(of_class.path.kind in SHARING for of_class in (self.short, self.long, self.control))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; `from_dict` is its inverse."""

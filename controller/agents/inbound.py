@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Final
 
 from controller.token_bucket import TokenBucket
-from protocol.control import Message
-from protocol.frames import FrameReader
+from protocol.control import FlowReport, Message
+from protocol.frames import FrameReader, any_kind
 from protocol.limits import FROM_AGENT_BYTES, MIB, OTHER_BYTES, REPORT_BYTES
 
 BYTES_PER_S: Final = 2 * MIB
@@ -75,19 +75,32 @@ class HandlingTime:
 
 
 class Inbound:
-    """Of one channel. may_report: whether a report was asked for; close: ends the channel."""
+    """Of one channel.
+
+    may_report: whether a report was asked for. asked: whether messages of a type are, reports apart. close: ends it.
+    """
 
     def __init__(
-        self, may_report: Callable[[], bool], halves: HalfFrames, close: Callable[[str], None], now: float
+        self,
+        may_report: Callable[[], bool],
+        halves: HalfFrames,
+        close: Callable[[str], None],
+        now: float,
+        *,
+        asked: Callable[[str], bool] = any_kind,
     ) -> None:
         self._may_report = may_report
+        self._asked = asked
         self._halves = halves
         self._close = close
         self._bytes = TokenBucket(BURST_BYTES, now)
-        self._frames = FrameReader(self._most_bytes)
+        self._frames = FrameReader(self._most_bytes, self._is_wanted)
 
     def take(self, data: bytes) -> list[Message]:
-        """Return the messages that are whole with *data*. Raises ControlError on what is malformed or too large."""
+        """Return the messages that are whole with *data* and were asked for, or need not be.
+
+        Raises ControlError on what is malformed or too large.
+        """
         self._bytes.spend(len(data))
         messages = self._frames.feed(data)
         self._halves.hold(self._close, self._frames.held_bytes)
@@ -101,7 +114,10 @@ class Inbound:
         """Forget what is held: the channel is over."""
         self._halves.hold(self._close, 0)
 
+    def _is_wanted(self, kind: str) -> bool:
+        return self._may_report() if kind == FlowReport.type else self._asked(kind)
+
     def _most_bytes(self, kind: str) -> int:
-        if kind == "flows" and self._may_report():
+        if kind == FlowReport.type and self._may_report():
             return REPORT_BYTES
         return FROM_AGENT_BYTES.get(kind, OTHER_BYTES)

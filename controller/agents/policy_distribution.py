@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from controller.agents.session import AgentSession
-from protocol.control import FlowTypes, Impair, SetPolicy, WatchFlows
+from protocol.control import ActiveFlows, FlowTypes, Impair, PathLoad, SetPolicy, WatchFlows
 from protocol.frames import encode
 from protocol.policy import Policy
 
@@ -26,6 +26,15 @@ class PolicyDistribution:
     def watch(self) -> WatchFlows:
         """Return how often agents report active flows, and how many; 0 s: they do not."""
         return self._watch
+
+    def asks_for(self, kind: str) -> bool:
+        """Return whether agents are asked for messages of this type, or need not be.
+
+        Before there is a policy, loads of paths are taken.
+        """
+        if kind == ActiveFlows.type:
+            return self._watch.every_s > 0
+        return kind != PathLoad.type or self._policy is None or self._policy.shares_paths
 
     def set_policy(self, policy: Policy) -> None:
         """Send *policy* to all agents; flow types of the policy before it no longer hold."""

@@ -225,7 +225,14 @@ class AgentServer:
         assert task is not None
         self._tasks.add(task)
         session = AgentSession(
-            reader, writer, self._settings.timing, self._changed, self._reported, self._halves, self._handling
+            reader,
+            writer,
+            self._settings.timing,
+            self._changed,
+            self._reported,
+            self._halves,
+            self._handling,
+            self._asked,
         )
         try:
             if await self._let_in(session):
@@ -347,6 +354,12 @@ class AgentServer:
         if self._paths.set_leaf(underlay_ip, leaf) and self._membership.has_underlay(underlay_ip):
             self._directory.moved()
 
+    def _asked(self, kind: str) -> bool:
+        if self._policies.asks_for(kind):
+            return True
+        self._refusals.counts["messages-not-asked-for"] += 1
+        return False
+
     def _reported(self, session: AgentSession, report: AgentReport) -> None:
         """Pass on what the agent of a host sends, unless another agent has replaced it."""
         host = "" if session.hello is None else session.hello.host
@@ -356,12 +369,9 @@ class AgentServer:
             case PathLoad():
                 self._paths.load(host, report)
             case ActiveFlows():
-                watch = self._policies.watch
-                if watch.every_s > 0:  # else it was not asked for, or no longer
-                    owners = self._membership.owners()
-                    own = own_flows(report, host, owners, watch.most)
-                    self._refusals.counts["refused-flows"] += len(report.flows) - len(own.flows)
-                    self.active_flows.notify(host, own)
+                own = own_flows(report, host, self._membership.owners(), self._policies.watch.most)
+                self._refusals.counts["refused-flows"] += len(report.flows) - len(own.flows)
+                self.active_flows.notify(host, own)
             case Request() | Finished():
                 self.admission.notify(host, report)
             case SentAgain():

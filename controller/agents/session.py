@@ -37,7 +37,7 @@ from protocol.control import (
     Welcome,
     proof,
 )
-from protocol.frames import ControlError, encode
+from protocol.frames import ControlError, any_kind, encode
 from protocol.limits import ERROR_CHARS
 from protocol.sent_again import SentAgain
 
@@ -85,6 +85,8 @@ class AgentSession:
     on_report: Callable[[AgentSession, AgentReport], None]
     halves: HalfFrames = field(default_factory=HalfFrames)
     handling: HandlingTime = field(default_factory=lambda: HandlingTime(time.monotonic()))
+    asked: Callable[[str], bool] = any_kind
+    """Whether messages of a type are asked for; others that need to be are not decoded."""
     hello: Hello | None = None
     connected_at: float = field(default_factory=time.time)
     applied_version: int = -1
@@ -111,7 +113,9 @@ class AgentSession:
     _closed: bool = False
 
     def __post_init__(self) -> None:
-        self._inbound = Inbound(lambda: bool(self._reports), self.halves, self.close, time.monotonic())
+        self._inbound = Inbound(
+            lambda: bool(self._reports), self.halves, self.close, time.monotonic(), asked=self.asked
+        )
 
     @property
     def peer(self) -> str:

@@ -25,11 +25,26 @@ from controller.agents.inbound import (
 )
 from controller.agents.membership import Member, Membership
 from controller.agents.own_flows import own_flows
+from controller.agents.policy_distribution import PolicyDistribution
 from controller.agents.session import AgentSession, Timing
 from controller.live.flow_sampling import Answers
-from protocol.control import ActiveFlows, Challenge, Counters, Directory, FlowEntry, Message, Ping, Pong
+from protocol.control import (
+    ActiveFlows,
+    Challenge,
+    Counters,
+    Directory,
+    FinishedFlows,
+    FlowEntry,
+    FlowReport,
+    Message,
+    PathLoad,
+    Ping,
+    Pong,
+    WatchFlows,
+)
 from protocol.frames import JSON_FORMAT, ControlError, FrameReader, encode
 from protocol.limits import MIB
+from protocol.policy import ClassPolicy, PathSettings, Policy
 from tests.unit.agents_channel import TOKEN, RawAgent, hello, served
 from tests.unit.virtual_time import VirtualClock, run
 from tests.waiting import eventually
@@ -158,6 +173,45 @@ def test_a_pause_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HandlingTime, "pause", pause)
     monkeypatch.setattr(session_module, "time", clock.as_module())
     run(talk(), clock)
+
+
+def test_what_was_not_asked_for_is_not_even_decoded() -> None:
+    wrong = encode(PathLoad({"1": 1}, {})).replace(b'"1":1', b'"1":x')
+    asked = set[str]()
+    frames = Inbound(
+        lambda: "flows" in asked, HalfFrames(), lambda reason: None, 0.0, asked=lambda kind: kind in asked
+    )
+    report = encode(FlowReport(1, []))
+    assert frames.take(wrong + report + wrong[:7]) == []
+    assert frames.take(wrong[7:]) == []
+    asked |= {"path-load", "flows"}
+    assert frames.take(report) == [FlowReport(1, [])]
+    with pytest.raises(ControlError, match="not a message"):
+        frames.take(wrong)
+
+
+def test_loads_of_paths_are_asked_for_by_policies_that_share_them_and_flows_while_they_are_watched() -> None:
+    policies = PolicyDistribution({})
+    of = [PathLoad.type, ActiveFlows.type, FinishedFlows.type, Counters.type]
+    assert [policies.asks_for(kind) for kind in of] == [True, False, True, True]
+    policies.set_policy(Policy(1, "caps"))
+    assert [policies.asks_for(kind) for kind in of] == [False, False, True, True]
+    policies.watch_flows(WatchFlows(1.0, 5))
+    policies.set_policy(Policy(2, "tr", long=ClassPolicy(PathSettings("tr"))))
+    assert [policies.asks_for(kind) for kind in of] == [True, True, True, True]
+    policies.watch_flows(WatchFlows(0.0, 0))
+    assert not policies.asks_for(ActiveFlows.type)
+
+
+def test_what_was_not_asked_for_is_counted(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        at.server.set_policy(Policy(1, "caps"))
+        agent = RawAgent.joined(at.socket_path)
+        agent.send(PathLoad({"1": 1}, {}))
+        agent.send(ActiveFlows(1.0, []))
+        wanted = {"connections": 1, "messages-not-asked-for": 2}
+        eventually(lambda: {**at.server.counters()} == wanted, f"{wanted}")
+        agent.close()
 
 
 def test_halves_of_frames_have_a_size_together_and_the_largest_goes() -> None:

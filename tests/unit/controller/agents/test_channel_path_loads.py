@@ -16,7 +16,7 @@ from controller.agents.path_loads import NOTHING, PathLoads
 from protocol.control import PathLoad
 from protocol.frames import encode
 from protocol.limits import FRAME_BYTES
-from protocol.policy import Policy
+from protocol.policy import ClassPolicy, PathSettings, Policy
 from tests.unit.agents_channel import RawAgent, served
 
 hosts = st.sampled_from(["h1", "h2", "h3", "h4"])
@@ -93,7 +93,7 @@ def test_a_host_that_is_gone_has_nothing_and_is_told_all_when_it_is_back() -> No
 def test_agents_of_a_leaf_hear_of_each_other_and_of_nobody_else(tmp_path: Path) -> None:
     with served(tmp_path) as at:
         server = at.server
-        server.set_policy(Policy(1, "tr"))
+        server.set_policy(Policy(1, "tr", long=ClassPolicy(PathSettings("tr"))))
         for number, leaf in ((1, "a"), (2, "a"), (3, "b")):
             server.set_leaf(f"10.0.1.{number}", leaf)
         one, two, three = (RawAgent.joined(at.socket_path, number) for number in (1, 2, 3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -280,3 +280,9 @@ def test_another_policy_after_a_connection_has_ended_is_in_force() -> None:
     assert core.path_load(0.0) == PathLoad({}, {})
     core.set_policy(replace(document("tr"), version=3), 0.0)
     assert core.policy.version == 3
+
+
+@pytest.mark.parametrize("kind", [kind for kind in get_args(PathKind) if kind != "file"])
+def test_agents_share_paths_under_the_policies_that_the_controller_expects_it_of(kind: PathKind) -> None:
+    policy = document(kind)
+    assert (pair(policy)[0].path_load(0.0) is not None) == policy.shares_paths

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from typing import Final
 
 from controller.agents.listeners import ChannelError
 from controller.process.control_thread import ControlThread
+from controller.process.time_slices import ask_for_precedence
 from loops.thread import LoopThread
-
-NICE: Final = -10
-"""Of the loop's thread: it has little to do, and hosts wait for it (CAPTON's requests)."""
 
 
 def channel_loop(
@@ -22,8 +16,7 @@ def channel_loop(
     """Return the loop of the agents' channel, not started; it raises ChannelError."""
 
     async def first() -> None:
-        with suppress(OSError, AttributeError):  # not root; Windows has no such call
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+        ask_for_precedence()  # hosts wait for it (CAPTON's requests)
         await opening()
 
     return LoopThread(

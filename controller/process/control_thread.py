@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from capstan_client.errors import CapstanError
-from controller.process.time_slices import ask_for_short_slices
+from controller.process.time_slices import ask_for_precedence, ask_for_short_slices
 
 LOG: Final = logging.getLogger("capstan")
 
@@ -49,6 +49,7 @@ class ControlThread(threading.Thread):
         """Do the work; called by `start`."""
         try:
             if self._urgent:
+                ask_for_precedence()
                 ask_for_short_slices()
             self._work()
         except BaseException as error:

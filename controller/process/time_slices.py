@@ -10,14 +10,26 @@ import ctypes
 import os
 import platform
 import struct
+import threading
+from contextlib import suppress
 from typing import Final
 
+NICE: Final = -10
+"""Of threads that others wait for, where that is allowed."""
 SHORT_SLICE_NS: Final = 100_000
 """The least that the kernel grants."""
 _SET_ATTRIBUTES: Final = {"x86_64": 314, "aarch64": 274}
 """The system call sched_setattr, by machine: the C library has no function for it."""
 _ATTRIBUTES: Final = struct.Struct("=IIQiIQQQ")
 """Size, policy (0: the usual one), flags, nice value, priority, slice (other policies' runtime), deadline, period."""
+
+
+def ask_for_precedence() -> None:
+    """Have the calling thread go before others that compute, where that is allowed (root): it has little to do, and
+    switches or hosts wait for it. Threads that hold each other up by the interpreter's lock need the same.
+    """
+    with suppress(OSError, AttributeError):  # not root; Windows has no such call
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
 
 
 def ask_for_short_slices() -> bool:

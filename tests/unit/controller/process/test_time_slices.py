@@ -10,7 +10,9 @@ import threading
 
 import pytest
 
-from controller.process.time_slices import SHORT_SLICE_NS, ask_for_short_slices
+from controller.agents.channel_loop import channel_loop
+from controller.process.control_thread import ControlThread
+from controller.process.time_slices import NICE, SHORT_SLICE_NS, ask_for_short_slices
 
 _GET_ATTRIBUTES = {"x86_64": 315, "aarch64": 275}
 KERNEL = tuple(int(part) for part in platform.release().split(".")[:2])
@@ -48,3 +50,33 @@ def test_a_machine_whose_call_is_not_known_is_left_as_it_is(monkeypatch: pytest.
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     assert not ask_for_short_slices()
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_the_threads_of_switches_and_of_agents_go_before_others_and_none_before_the_other(
+    monkeypatch: pytest.MonkeyPatch, allowed: bool
+) -> None:
+    """As root the thread of agents alone did: the other waited for a processor half of the time beside busy agents."""
+    asked: list[tuple[int, int]] = []
+    done: list[int] = []
+
+    def set_priority(_: int, thread: int, nice: int) -> None:
+        if not allowed:
+            raise PermissionError
+        asked.append((thread, nice))
+
+    async def work() -> None:
+        done.append(threading.get_native_id())
+
+    monkeypatch.setattr(os, "setpriority", set_priority)
+    of_switches = ControlThread(lambda: done.append(threading.get_native_id()), "openflow", urgent=True)
+    of_switches.start()
+    of_switches.join()
+    of_agents = channel_loop(work, work)
+    of_agents.start()
+    of_agents.stop()
+    of_others = ControlThread(lambda: done.append(0), "learner")
+    of_others.start()
+    of_others.join()
+    assert len(done) == 4
+    assert asked == ([(done[0], NICE), (done[1], NICE)] if allowed else [])

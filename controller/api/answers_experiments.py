@@ -9,6 +9,7 @@ from controller.schemes.scheme import Mode
 from controller.store.models import Experiment, FlowRecord, Run
 
 State = Literal["queued", "running", "cancelling", "finished", "failed", "cancelled", "interrupted"]
+Kind = Literal["experiment", "sweep", "point", "recorded"]
 
 
 class WindowView(TypedDict):
@@ -29,7 +30,7 @@ class RecordingView(TypedDict):
 
 _OF_JOB: Final[dict[str, Any]] = {
     "state": State,
-    "kind": Literal["experiment", "sweep", "point", "recorded"],
+    "kind": Kind,
     "title": str,
     "parent": int | None,
     "point": int | None,
@@ -77,6 +78,27 @@ class ExperimentsView(TypedDict):
     """Newest first; ``next``: go on with ``before=next``, null at the end."""
 
     experiments: list[ExperimentObject]
+    next: int | None
+
+
+class ListedExperiment(TypedDict):
+    """What a list shows of an experiment, as in the whole of it."""
+
+    id: int
+    name: str
+    state: State
+    kind: Kind
+    points: int
+    simulated: bool
+    created_at: float
+    started_at: float | None
+    finished_at: float | None
+
+
+class ListedExperimentsView(TypedDict):
+    """Newest first; ``next``: go on with ``before=next``, null at the end."""
+
+    experiments: list[ListedExperiment]
     next: int | None
 
 

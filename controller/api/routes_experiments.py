@@ -9,7 +9,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeVar, get_args
 
 from flask import Response
 
@@ -36,7 +36,15 @@ from plain.field_values import field_values
 from plain.reading import PlainError
 
 ONE: Final = "/<number:experiment>"
+T = TypeVar("T")
 STATES: Final[tuple[str, ...]] = get_args(answers_experiments.State)
+_LISTED: Final = (
+    Query("before", "Only those with a number below this."),
+    Query("limit", "At most so many.", 1, 500, 50),
+    Text("kind", "top: no points of sweeps; all: these, too.", "top", ("top", "all")),
+    Query("parent", "Only the points of this sweep."),
+    Text("state", "Only those in this state.", choices=STATES),
+)
 _RUN: Final = Query("run", "Only what belongs to the run of this number.")
 
 
@@ -91,24 +99,24 @@ class ExperimentRoutes:
             "Experiments, newest first.",
             answers_experiments.ExperimentsView,
             tagged=True,
-            query=(
-                Query("before", "Only those with a number below this."),
-                Query("limit", "At most so many.", 1, 500, 50),
-                Text("kind", "top: no points of sweeps; all: these, too.", "top", ("top", "all")),
-                Query("parent", "Only the points of this sweep."),
-                Text("state", "Only those in this state.", choices=STATES),
-            ),
+            query=_LISTED,
         ),
     )
     def listing(self) -> answers_experiments.ExperimentsView:
-        limit = number("limit", 50, 1, 500) or 50
-        experiments, following = self._store.page(
-            number("before", None),
-            limit,
-            points=text("kind", "top", ("top", "all")) == "all",
-            parent=number("parent", None),
-            state=optional_text("state", STATES),
-        )
+        experiments, following = _asked_of(self._store.page)
+        return {"experiments": experiments, "next": following}
+
+    @get(
+        "/heads",
+        Description(
+            "What a list shows of experiments, newest first.",
+            answers_experiments.ListedExperimentsView,
+            tagged=True,
+            query=_LISTED,
+        ),
+    )
+    def heads(self) -> dict[str, Any]:
+        experiments, following = _asked_of(self._store.heads)
         return {"experiments": experiments, "next": following}
 
     @get(
@@ -277,6 +285,17 @@ class ExperimentRoutes:
     )
     def modes(self, experiment: int) -> answers_experiments.KeptModes:
         return {"modes": self._store.modes(experiment, number("run", None))}
+
+
+def _asked_of(page: Callable[..., T]) -> T:
+    """Return what *page* of the store has for the query `_LISTED`. Raises ProblemError for a value out of bounds."""
+    return page(
+        number("before", None),
+        number("limit", 50, 1, 500) or 50,
+        points=text("kind", "top", ("top", "all")) == "all",
+        parent=number("parent", None),
+        state=optional_text("state", STATES),
+    )
 
 
 def _recording(wanted: RecordingBody | None) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-from sqlalchemy import Engine, Text, cast, func, insert, inspect, select, update
+from sqlalchemy import Engine, Select, Text, cast, func, insert, inspect, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, defer
 
@@ -34,6 +34,9 @@ WINDOW: Final = ("from_ms", "for_ms", "hops", "cut")
 """What a run shows of its recording."""
 OF_JOB: Final = tuple(_RECORDED)
 """What an experiment shows of its place in the queue."""
+_HEAD: Final = ("id", "name", "state", "simulated", "created_at", "finished_at")
+_HEAD_OF_JOB: Final = ("kind", "points", "started_at")
+"""Of both tables, what a head has: nothing whose length a spec or its results decide."""
 
 
 class NotFoundError(CapstanError, LookupError):
@@ -109,20 +112,7 @@ class ExperimentStore:
         size = sum(
             (func.length(cast(column, Text)) for column in columns[1:]), func.length(cast(columns[0], Text))
         )
-        query = (
-            select(Experiment.id, size)
-            .outerjoin(Job, Job.experiment_id == Experiment.id)
-            .order_by(Experiment.id.desc())
-            .limit(limit)
-        )
-        if before is not None:
-            query = query.where(Experiment.id < before)
-        if parent is not None:
-            query = query.where(Job.parent == parent)
-        elif not points:
-            query = query.where(Job.parent.is_(None))
-        if state is not None:
-            query = query.where(Experiment.state == state)
+        query = _newest(select(Experiment.id, size), before, limit, points=points, parent=parent, state=state)
         with Session(self._engine) as session:
             lengths = [(number, length) for number, length in session.execute(query)]
             total = list(accumulate(length for _, length in lengths))
@@ -142,6 +132,27 @@ class ExperimentStore:
             )
             listed = [_listed(experiment, job, part) for experiment, job, part in session.execute(rows)]
         return listed, numbers[-1] if len(lengths) == limit or len(numbers) < len(lengths) else None
+
+    def heads(
+        self,
+        before: int | None,
+        limit: int,
+        *,
+        points: bool = True,
+        parent: int | None = None,
+        state: str | None = None,
+    ) -> tuple[list[dict[str, Any]], int | None]:
+        """Return the same experiments as `page`, of each what a list shows: a few hundred bytes."""
+        columns = [getattr(Experiment, name) for name in _HEAD] + [
+            getattr(Job, name) for name in _HEAD_OF_JOB
+        ]
+        query = _newest(select(*columns), before, limit, points=points, parent=parent, state=state)
+        with Session(self._engine) as session:
+            rows = [dict(row) for row in session.execute(query).mappings()]
+        listed = [
+            row if row["kind"] else row | {name: _RECORDED[name] for name in _HEAD_OF_JOB} for row in rows
+        ]
+        return listed, listed[-1]["id"] if len(listed) == limit else None
 
     def children(self, number: int) -> list[dict[str, Any]]:
         """Return the points of a sweep, in order; none of anything else."""
@@ -265,6 +276,27 @@ class ExperimentStore:
 def flow_columns() -> list[str]:
     """Return names of a flow record's columns, in order."""
     return [column.name for column in FlowRecord.__table__.columns]
+
+
+def _newest(
+    query: Select[Any],
+    before: int | None,
+    limit: int,
+    *,
+    points: bool,
+    parent: int | None,
+    state: str | None,
+) -> Select[Any]:
+    """Return *query*, of experiments and their jobs, newest first, with the conditions of `ExperimentStore.page`."""
+    query = query.outerjoin(Job, Job.experiment_id == Experiment.id)
+    query = query.order_by(Experiment.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(Experiment.id < before)
+    if parent is not None:
+        query = query.where(Job.parent == parent)
+    elif not points:
+        query = query.where(Job.parent.is_(None))
+    return query if state is None else query.where(Experiment.state == state)
 
 
 def _with_job(experiment: Experiment, job: Job | None) -> dict[str, Any]:

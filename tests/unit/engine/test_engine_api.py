@@ -73,6 +73,9 @@ def test_what_is_submitted_waits_and_says_where_it_is(world: World) -> None:
     assert len(world.get("/experiments?kind=all")["experiments"]) == 3
     assert len(world.get(f"/experiments?parent={number}&state=queued")["experiments"]) == 2
     assert world.get("/experiments?state=finished")["experiments"] == []
+    assert [one["id"] for one in world.get("/experiments/heads")["experiments"]] == [number]
+    heads = world.get(f"/experiments/heads?parent={number}&state=queued")["experiments"]
+    assert [(one["kind"], one["points"]) for one in heads] == [("point", 0)] * 2
     assert world.get("/engine") == {
         "executor": "local",
         "address": None,

@@ -1378,6 +1378,25 @@ export interface components {
             /** @default null */
             record: components["schemas"]["RecordRequest"] | null;
         };
+        /** @description Newest first; ``next``: go on with ``before=next``, null at the end. */
+        ListedExperimentsView: {
+            experiments: components["schemas"]["ListedExperiment"][];
+            next: number | null;
+        };
+        /** @description What a list shows of an experiment, as in the whole of it. */
+        ListedExperiment: {
+            id: number;
+            name: string;
+            /** @enum {unknown} */
+            state: "queued" | "running" | "cancelling" | "finished" | "failed" | "cancelled" | "interrupted";
+            /** @enum {unknown} */
+            kind: "experiment" | "sweep" | "point" | "recorded";
+            points: number;
+            simulated: boolean;
+            created_at: number;
+            started_at: number | null;
+            finished_at: number | null;
+        };
         /** @description ``simulated``: packet by packet, not in a lab. */
         ExperimentRequest: {
             name: string;
@@ -2568,6 +2587,8 @@ export type RecordingRequest = components['schemas']['RecordingRequest'];
 export type CheckView = components['schemas']['CheckView'];
 export type WrongView = components['schemas']['WrongView'];
 export type CheckRequest = components['schemas']['CheckRequest'];
+export type ListedExperimentsView = components['schemas']['ListedExperimentsView'];
+export type ListedExperiment = components['schemas']['ListedExperiment'];
 export type ExperimentRequest = components['schemas']['ExperimentRequest'];
 export type FabricView = components['schemas']['FabricView'];
 export type SwitchView = components['schemas']['SwitchView'];

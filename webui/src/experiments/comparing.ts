@@ -1,6 +1,6 @@
 /** Two experiments side by side, as bars: each scheme's figure in both. */
 
-import type { ComparedScheme, EstimateView, ExperimentsView } from "../api/schema";
+import type { ComparedScheme, EstimateView, ListedExperiment } from "../api/schema";
 import { type Labels, ownStyles, schemeStyle, type SchemeStyle } from "../parts/schemes";
 import { digits } from "../parts/units";
 import type { Bar, Measure } from "./bars";
@@ -76,7 +76,7 @@ export const OLDER = "older";
  */
 export function othersThan(
   own: number,
-  listed: readonly Pick<ExperimentsView["experiments"][number], "id" | "name" | "state">[],
+  listed: readonly Pick<ListedExperiment, "id" | "name" | "state">[],
   chosen: string,
   goesOn: boolean,
 ): { value: string; label: string }[] {

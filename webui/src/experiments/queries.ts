@@ -1,19 +1,19 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { get } from "../api/client";
 import { continued } from "../api/known";
-import type { EngineView, ExperimentsView, FlowRecord, ProgressView, SpecsView } from "../api/schema";
+import type { EngineView, FlowRecord, ListedExperimentsView, ProgressView, SpecsView } from "../api/schema";
 import { type Experiment, OVER } from "./types";
 
 /** Records of an experiment that are drawn. */
 export const MOST_FLOWS = 20_000;
 
-/** Return experiments, newest first, a page at a time. */
+/** Return what lists show of experiments, newest first, a page at a time. */
 export const useExperiments = () =>
   useInfiniteQuery({
     queryKey: ["experiments", "list"],
     queryFn: ({ signal, pageParam }) =>
-      get<ExperimentsView>(
-        `/experiments?limit=50${pageParam === null ? "" : `&before=${pageParam}`}`,
+      get<ListedExperimentsView>(
+        `/experiments/heads?limit=50${pageParam === null ? "" : `&before=${pageParam}`}`,
         signal,
       ),
     initialPageParam: null as number | null,

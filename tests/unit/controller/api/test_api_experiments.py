@@ -32,6 +32,8 @@ FLOW = {
     "paths": {"1": 3, "2": 4}, "recovered": 1,
 }  # fmt: skip
 
+HEAD = {"id", "name", "state", "kind", "points", "simulated", "created_at", "started_at", "finished_at"}
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
@@ -97,6 +99,19 @@ def test_lists_go_on_where_they_ended(world: World) -> None:
     first = world.get("/experiments?limit=3")
     second = world.get(f"/experiments?limit=2&before={first['next']}")
     assert [one["id"] for one in first["experiments"] + second["experiments"]] == newest
+
+
+def test_heads_are_a_list_in_the_same_order_without_what_is_long(world: World) -> None:
+    number = begin(world)
+    world.ask("PATCH", f"/experiments/{number}", json={"state": "finished", "summary": {"schemes": {"a": 1}}})
+    begin(world)
+    for query in ("", "?limit=2", "?limit=1&state=finished", f"?before={number + 1}", "?parent=1"):
+        whole, heads = (world.get(f"/experiments{path}{query}") for path in ("", "/heads"))
+        assert heads["next"] == whole["next"]
+        assert heads["experiments"] == [
+            {name: value for name, value in listed.items() if name in HEAD} for listed in whole["experiments"]
+        ]
+    assert world.get("/experiments/heads?limit=501", 422)["field"] == "query.limit"
 
 
 def test_the_csv_has_every_field_of_every_flow(world: World) -> None:

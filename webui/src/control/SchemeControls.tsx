@@ -2,6 +2,7 @@ import { Button, Code, Group, List, NativeSelect, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { change, RefusedError } from "../api/client";
+import { askAgain } from "../api/known";
 import { useScheme, useSchemes } from "../api/queries";
 import type { AppliedScheme, SchemeView } from "../api/schema";
 import { Link } from "../app/Link";
@@ -22,8 +23,8 @@ export function SchemeControls({ may }: { may: boolean }) {
   const apply = useMutation({
     mutationFn: (name: string) => change<AppliedScheme>("PUT", "/scheme", { scheme: name }),
     onSettled: () => {
-      void queries.invalidateQueries({ queryKey: ["scheme"] });
-      void queries.invalidateQueries({ queryKey: ["health"] });
+      void askAgain(queries, { queryKey: ["scheme"] });
+      void askAgain(queries, { queryKey: ["health"] });
     },
   });
   return (

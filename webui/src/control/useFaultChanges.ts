@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { change } from "../api/client";
+import { askAgain } from "../api/known";
 import type { FaultView } from "../api/schema";
 
 export interface NewFault {
@@ -12,7 +13,7 @@ export interface NewFault {
 /** Begin and end faults; what there are is asked for again after each. */
 export function useFaultChanges() {
   const queries = useQueryClient();
-  const refresh = () => queries.invalidateQueries({ queryKey: ["faults"] });
+  const refresh = () => askAgain(queries, { queryKey: ["faults"] });
   const begin = useMutation({
     mutationFn: (fault: NewFault) => change<FaultView>("POST", "/faults", fault),
     onSettled: refresh,

@@ -2,6 +2,7 @@ import { Button, Checkbox, Code, Group, List, NativeSelect, Stack, Text, TextInp
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useDeferredValue, useMemo, useState } from "react";
 import { change, get } from "../api/client";
+import { askAgain } from "../api/known";
 import { worthRetrying } from "../api/queries";
 import { navigateFrom, useSearch } from "../app/location";
 import styles from "./experiments.module.css";
@@ -53,7 +54,7 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
   const begin = useMutation({
     mutationFn: () => change<Experiment>("POST", "/experiments", submission(draft, kinds)),
     onSuccess: (made) => {
-      void queries.invalidateQueries({ queryKey: ["experiments"] });
+      void askAgain(queries, { queryKey: ["experiments"] });
       navigateFrom("/compare", `/compare/${made.id}`);
     },
   });

@@ -2,6 +2,7 @@ import { Button, Code, Group, NativeSelect, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { change } from "../api/client";
+import { askAgain } from "../api/known";
 import { useRun } from "../api/queries";
 import { LiveFabric } from "../watch/WatchPage";
 import { WatchSource } from "../watch/WatchSource";
@@ -102,7 +103,7 @@ function ran(experiment: Experiment): string {
 function Actions({ experiment, over }: { experiment: Experiment; over: boolean }) {
   const role = useRole();
   const queries = useQueryClient();
-  const refresh = () => queries.invalidateQueries({ queryKey: ["experiments"] });
+  const refresh = () => askAgain(queries, { queryKey: ["experiments"] });
   const cancel = useMutation({
     mutationFn: () => change("POST", `/experiments/${experiment.id}/cancel`, {}),
     onSettled: refresh,

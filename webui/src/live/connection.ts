@@ -2,7 +2,8 @@
 
 import type { QueryClient, QueryKey } from "@tanstack/react-query";
 import { BASE, get } from "../api/client";
-import type { EventsView, ModesView } from "../api/schema";
+import { amend, askAgain } from "../api/known";
+import type { EventsView, ModesView, ProgressView } from "../api/schema";
 import type { EventHead, FlowsSample, Hello, LinksSample } from "../api/types";
 import { LOG_TOPICS, type LiveStore, type LogTopic, READ_TOPICS } from "./store";
 import { StreamWatch } from "./watch";
@@ -59,14 +60,15 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
     store.setConnection("live");
   }
 
-  function askAgain(keys: readonly string[]): void {
+  function refreshSoon(keys: readonly string[]): void {
     for (const key of keys) stale.add(key);
     if (stale.size + changed.size === 0) return;
     refresh ??= setTimeout(() => {
       refresh = undefined;
-      for (const key of stale) void queries.invalidateQueries({ queryKey: [key] });
-      const about = [new Set(changed), listed] as const;
-      void queries.invalidateQueries({ predicate: ({ queryKey }) => isAbout(queryKey, ...about) });
+      const [names, about] = [new Set<unknown>(stale), [new Set(changed), listed] as const];
+      const predicate = ({ queryKey }: { queryKey: QueryKey }): boolean =>
+        names.has(queryKey[0]) || isAbout(queryKey, ...about);
+      void askAgain(queries, { predicate }, false);
       stale.clear();
       changed.clear();
       listed = false;
@@ -77,23 +79,24 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
   function askAll(continuing: boolean): void {
     const predicate = ({ queryKey }: { queryKey: QueryKey }): boolean =>
       !continuing || !LISTS.has(queryKey[0]);
-    void queries.invalidateQueries({ predicate });
+    void askAgain(queries, { predicate }, !continuing);
   }
 
   function happened(topic: LogTopic, event: EventHead): void {
     store.takeEvent(topic, event);
     if (event.kind === "experiment-progress") {
       const key = ["experiments", event["experiment"], "progress"];
-      queries.setQueryData(key, (known: unknown) => known && event["progress"]);
+      const progress = event["progress"] as ProgressView;
+      amend<ProgressView>(queries, key, (known) => (known.at > progress.at ? known : progress));
       return;
     }
     if (topic === "experiments") {
       for (const id of [event["experiment"], event["parent"]]) if (id != null) changed.add(id);
       listed ||= event.kind !== "run-added" && event["parent"] == null; // points are not in the list
     }
-    askAgain(QUERIES[topic]);
+    refreshSoon(QUERIES[topic]);
     if (event.kind === "mode-changed") {
-      queries.setQueryData<ModesView>(["modes", source], (known) => known && withMode(known, event));
+      amend<ModesView>(queries, ["modes", source], (known) => withMode(known, event));
     }
   }
 
@@ -217,9 +220,10 @@ export async function pastEvents(source: string, signal: AbortSignal): Promise<r
   }
 }
 
-/** Return the modes of all leaves after one changed. */
+/** Return the modes of all leaves after one changed; as they are if that leaf's is known of a later time. */
 export function withMode(known: ModesView, event: EventHead): ModesView {
   const { leaf, mode, at } = event as unknown as { leaf: string; mode: "on" | "off"; at: number };
+  if (known.leaves.some((entry) => entry.leaf === leaf && entry.since_at > at)) return known;
   const others = known.leaves.filter((entry) => entry.leaf !== leaf);
   const leaves = [...others, { leaf, mode, since_at: at }].sort((left, right) =>
     left.leaf.localeCompare(right.leaf, undefined, { numeric: true }),

@@ -1,6 +1,7 @@
 import { Button, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { change } from "../api/client";
+import { askAgain } from "../api/known";
 import { useHas } from "../api/queries";
 import { navigateFrom } from "../app/location";
 import { useRole } from "../app/role";
@@ -23,7 +24,7 @@ export function RunLive({ scheme, watch }: { scheme: SchemeName; watch: (experim
   const begin = useMutation({
     mutationFn: () => change<Experiment>("POST", "/experiments", liveRun(scheme, kind)),
     onSuccess: (made) => {
-      void queries.invalidateQueries({ queryKey: ["experiments"] });
+      void askAgain(queries, { queryKey: ["experiments"] });
       if (kind === "lab") watch(made.id);
       else navigateFrom("/tour", `/compare/${made.id}`);
     },

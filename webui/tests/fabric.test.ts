@@ -7,6 +7,7 @@ import { LiveStore } from "../src/live/store";
 import { LiveContext } from "../src/live/useLive";
 import { drawn } from "./drawn";
 import { queueMark } from "../src/fabric/LinkLine";
+import { moved, type Stop, stopRows } from "../src/fabric/stops";
 import { linkWords } from "../src/fabric/linkWords";
 import { stepOf, STEPS } from "../src/fabric/utilisation";
 
@@ -210,6 +211,64 @@ test.each([0, -3600, 40])(
     expect(html).toContain("● ON 3.0 s");
   },
 );
+
+test("a map of any size is one stop of the Tab key, of which all else is reached by arrow keys", async () => {
+  const [leaves, spines, hosts] = [8, 4, 3];
+  const view = leafSpine(leaves, spines, hosts);
+  view.links = view.switches
+    .filter(({ role }) => role === "leaf")
+    .flatMap((leaf) =>
+      ["s1", "s2", "s3", "s4"].map((spine) => ({
+        name: `${leaf.name}-${spine}`,
+        kind: "fabric" as const,
+        a: { switch: leaf.name, port: 1 },
+        b: { switch: spine, port: 1 },
+        up: true,
+        speed_kbps: 0,
+        rate_kbps: null,
+      })),
+    );
+  view.hosts.forEach((host) => (host.link = `${host.place?.switch}-${host.name}`));
+  const nothing = () => undefined;
+  const stops = async (link: string | null, host: string | null) => {
+    const map = createElement(FabricMap, {
+      fabric: view,
+      link,
+      host,
+      chooseLink: nothing,
+      chooseHost: nothing,
+      modal: false,
+    });
+    const html = await drawn(map);
+    expect(html.match(/role="button"/g)?.length).toBe(leaves * spines + 2 * leaves * hosts);
+    return [...html.matchAll(/<g[^>]*tabindex="0"[^>]*data-(?:link|host)="([^"]*)"/gi)].map(
+      ([, name]) => name,
+    );
+  };
+  expect(await stops(null, null)).toEqual(["l1-s1"]);
+  expect(await stops("l3-s2", null)).toEqual(["l3-s2"]);
+  expect(await stops(null, "h7")).toEqual(["h7"]);
+  expect(await stops("gone", null)).toEqual(["l1-s1"]);
+
+  const layout = layOut(view, 900);
+  const rows = stopRows(linesOf(view, layout), layout);
+  expect(rows.map((row) => row.length)).toEqual([leaves * spines, leaves * hosts, leaves * hosts]);
+  const reached = new Set<Stop>();
+  const walk = (from: Stop): void => {
+    if (reached.has(from)) return;
+    reached.add(from);
+    for (const key of ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]) {
+      const next = moved(rows, from, key);
+      if (next) walk(next);
+    }
+  };
+  walk(rows[0]![0]!);
+  expect(reached.size).toBe(rows.flat().length);
+  const host = rows[2]![4]!;
+  expect(moved(rows, host, "ArrowUp")?.name).toContain(host.name);
+  expect(moved(rows, host, "End")).toBe(rows[2]!.at(-1));
+  expect(moved(rows, host, "x")).toBeUndefined();
+});
 
 test("names of switches stay within their boxes, by their ends", () => {
   expect(["l1", "spine1", "0xaabbccddeeff", "spine-12"].map((name) => inBox(name, 6))).toEqual([

@@ -12,6 +12,7 @@ export function Help({ opened, close }: { opened: boolean; close: () => void }) 
         about: section.about,
       })),
     ]),
+    { key: "← → ↑ ↓", title: "On the map", about: "From link to link and host to host; Enter opens" },
     { key: "d", title: "Light, dark, projector", about: "Remembered by this browser" },
     { key: "/", title: "This help", about: "Esc closes it" },
   ];

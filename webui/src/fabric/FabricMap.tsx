@@ -6,8 +6,9 @@ import { useScale } from "../app/Appearance";
 import { useNow } from "../parts/useNow";
 import { useWidth } from "../parts/useWidth";
 import { duration } from "../parts/units";
-import { hostName, layOut, linesOf, type Spot } from "./layout";
+import { hostName, layOut, type Line, linesOf, type Spot } from "./layout";
 import { LinkLine, queueMark } from "./LinkLine";
+import { useStops } from "./stops";
 import { SwitchBox } from "./SwitchBox";
 import { stepOf } from "./utilisation";
 import styles from "./FabricMap.module.css";
@@ -27,6 +28,13 @@ export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }:
   const [frame, width] = useWidth<HTMLDivElement>(900);
   const scale = useScale();
   const layout = useMemo(() => layOut(fabric, width / scale), [fabric, width, scale]);
+  const lines = useMemo(() => linesOf(fabric, layout), [fabric, layout]);
+  const chosen = link
+    ? { kind: "link" as const, name: link }
+    : host
+      ? { kind: "host" as const, name: host }
+      : undefined;
+  const { stop, ...handlers } = useStops(lines, layout, chosen);
   const faults = useFaults().data?.faults;
   const down = new Set(faults?.filter((fault) => fault.kind === "switch-down").map((fault) => fault.target));
   return (
@@ -36,14 +44,20 @@ export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }:
         data-testid="fabric-map"
         viewBox={`0 0 ${layout.width} ${layout.height}`}
         role="group"
-        aria-label={`Fabric of ${fabric.switches.length} switches, ${fabric.links.length} links and ${fabric.hosts.length} hosts`}
+        aria-label={`Fabric of ${fabric.switches.length} switches, ${fabric.links.length} links and ${fabric.hosts.length} hosts; arrow keys move between links and hosts`}
+        {...handlers}
       >
         {layout.rows.map((row) => (
           <text key={row.name} x={6} y={row.y - 24} className={styles["rowName"]}>
             {row.name}
           </text>
         ))}
-        <Links fabric={fabric} layout={layout} chosen={link} choose={chooseLink} />
+        <Links
+          lines={lines}
+          chosen={link}
+          choose={chooseLink}
+          stop={stop?.kind === "link" ? stop.name : undefined}
+        />
         <Switches fabric={fabric} spots={layout.switches} modal={modal} down={down} />
         {fabric.hosts.map((hostView) => {
           const spot = layout.hosts.get(hostName(hostView));
@@ -55,7 +69,7 @@ export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }:
               transform={`translate(${spot.x} ${spot.y})`}
               className={styles["host"]}
               role="button"
-              tabIndex={0}
+              tabIndex={stop?.kind === "host" && stop.name === name ? 0 : -1}
               aria-label={`Host ${name}${hostView.agent ? "" : ", without an agent"}`}
               aria-pressed={host === name}
               data-host={name}
@@ -80,13 +94,14 @@ export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }:
 }
 
 interface LinksProps {
-  fabric: FabricView;
-  layout: ReturnType<typeof layOut>;
+  lines: readonly Line[];
   chosen: string | null;
   choose: (name: string) => void;
+  /** The link that the Tab key stops at. */
+  stop: string | undefined;
 }
 
-function Links({ fabric, layout, chosen, choose }: LinksProps) {
+function Links({ lines, chosen, choose, stop }: LinksProps) {
   const sample = useLive("links", (store) => store.links);
   const slow = new Set(
     useFaults()
@@ -94,7 +109,6 @@ function Links({ fabric, layout, chosen, choose }: LinksProps) {
       .map((fault) => fault.target),
   );
   const loads = new Map(sample?.links.map((link) => [link.name, link]));
-  const lines = useMemo(() => linesOf(fabric, layout), [fabric, layout]);
   return lines.map((line) => {
     const load: LinkLoadView | undefined = loads.get(line.name);
     const rate = load?.rate_kbps ? load.rate_kbps * 1000 : null;
@@ -112,6 +126,7 @@ function Links({ fabric, layout, chosen, choose }: LinksProps) {
         baQueue={queueMark(load?.ba?.queued_packets)}
         chosen={chosen === line.name}
         choose={choose}
+        stop={stop === line.name}
       />
     );
   });

@@ -15,18 +15,20 @@ interface Props extends Line {
   baQueue: number;
   chosen: boolean;
   choose: (name: string) => void;
+  /** Whether the Tab key stops here. */
+  stop: boolean;
 }
 
 /** One link: a line for each direction, on its left side; it is drawn again only when its step changes. */
 export const LinkLine = memo(function LinkLine(props: Props) {
-  const { name, from, to, a, b, up, slow, ab, ba, abQueue, baQueue, chosen, choose } = props;
+  const { name, from, to, a, b, up, slow, ab, ba, abQueue, baQueue, chosen, choose, stop } = props;
   const store = useStore();
   const middle = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
   return (
     <g
       className={styles["link"]}
       role="button"
-      tabIndex={0}
+      tabIndex={stop ? 0 : -1}
       aria-label={`Link ${name}${up ? "" : ", down"}${slow ? ", slowed" : ""}`}
       aria-pressed={chosen}
       data-link={name}

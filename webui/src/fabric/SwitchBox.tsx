@@ -24,10 +24,7 @@ export const SwitchBox = memo(function SwitchBox({ view, spot, mode, since, down
       className={`${styles["switch"]} ${lost ? styles["lost"] : ""}`}
       data-switch={view.name}
     >
-      <title>
-        {view.name}
-        {down ? ", down" : view.connected ? "" : ", not connected to the controller"}
-      </title>
+      <title>{`${view.name}${down ? ", down" : view.connected ? "" : ", not connected to the controller"}`}</title>
       <rect x={-27} y={-15} width={54} height={30} rx={5} />
       <text textAnchor="middle" dy="0.36em">
         {lost && "✕ "}

@@ -335,7 +335,7 @@ class Engine:
         slots = self._workers.slots(kind)
         busy = {worker.partition("@")[0] for _, _, worker in self._queue.active()} | set(self._started)
         idle = sum(not started.claimed for started in self._started.values())
-        cores = cores_each(slots, waiting)
+        cores = cores_each(slots, waiting, self._workers.cores())
         for _ in range(min(waiting - idle, slots // cores - len(busy))):
             order = replace(self._order, name=new_name(), simulations=kind == "simulation", cores=cores)
             with self._lock:

@@ -138,6 +138,9 @@ class Workers(Protocol):
     def slots(self, kind: Kind) -> int:
         """Return how many of a kind may run at the same time."""
 
+    def cores(self) -> int:
+        """Return how many cores a single worker has, whichever of their machines it runs on."""
+
     def problem(self) -> str:
         """Return why no worker can be had now, and what to do; empty: they can be had. May take seconds."""
 
@@ -165,6 +168,10 @@ class LocalWorkers:
     def slots(self, kind: Kind) -> int:
         """Return how many workers of a kind run at once on this machine."""
         return self._slots[kind]
+
+    def cores(self) -> int:
+        """Return how many cores a worker has: all that simulations may use on this machine."""
+        return self._slots["simulation"]
 
     def problem(self) -> str:
         """Return the empty string: this machine is there."""
@@ -263,11 +270,20 @@ class DaskWorkers:
 
         0 without a scheduler.
         """
+        threads = self._threads()
+        return len(threads) if kind == "lab" else sum(threads)
+
+    def cores(self) -> int:
+        """Return the threads of the cluster's smallest worker, as Dask chooses where each runs; 0 without any."""
+        return min(self._threads(), default=0)
+
+    def _threads(self) -> list[int]:
+        """Return how many threads each worker of the cluster has; none without a scheduler."""
         try:
             workers = self._client.scheduler_info(n_workers=-1).get("workers", {})
         except (RuntimeError, OSError):  # it has gone, and its loop with it
-            return 0
-        return len(workers) if kind == "lab" else sum(worker["nthreads"] for worker in workers.values())
+            return []
+        return [worker["nthreads"] for worker in workers.values()]
 
     def start(self, order: Order) -> Future[WorkerEnd]:
         """Start a worker on a machine of the cluster; return a future of its end."""

@@ -18,6 +18,8 @@ def turn(backlog: Sequence[Kind], active: Collection[Kind], slots: Mapping[Kind,
     return None if first is None or set(active) - {first} else first
 
 
-def cores_each(slots: int, waiting: int) -> int:
-    """Return how many cores each simulating worker may use: those of an experiment alone in the queue are all."""
-    return max(1, slots // max(1, waiting))
+def cores_each(slots: int, waiting: int, most: int) -> int:
+    """Return how many cores each simulating worker may use: those of an experiment alone in the queue are all, but at
+    most *most*, as many as a single worker has.
+    """
+    return max(1, min(most, slots // max(1, waiting)))

@@ -32,6 +32,9 @@ def test_a_simulated_sweep_spreads_over_the_threads_of_a_cluster(tmp_path: Path)
         serving(tmp_path / "data", "--dask", address, *SOON_GONE) as server,
     ):
         server.wait(lambda: server.ask("GET", "/engine")["simulation_workers"] == 2, 120)
+        connected = DaskWorkers(address)
+        assert connected.cores() == 1, "of two workers with a thread each"
+        connected.close()
         seeds = list(range(1, 13))
         spec = TINY | {"schemes": ["caps"], "workload": {"flows": FLOWS}}
         number = server.submit(spec=spec, kind="simulation", sweep={"seed": seeds})
@@ -72,7 +75,7 @@ def test_a_scheduler_that_was_started_again_is_found_again(
         assert [workers.slots(kind) for kind in ("lab", "simulation")] == [0, 0]  # type: ignore[arg-type]
         process = scheduler()
         eventually(lambda: workers.problem() == "")
-        assert workers.slots("lab") == 0, "of a cluster that answers, and has no workers yet"
+        assert (workers.slots("lab"), workers.cores()) == (0, 0), "of a cluster that answers without workers"
         workers.close()
     finally:
         process.kill()

@@ -37,9 +37,11 @@ def test_what_came_later_waits_for_the_end_of_what_is_at_work() -> None:
     assert turn(["lab", "simulation"], {"simulation"}, slots) is None
 
 
-@given(st.integers(1, 256), st.integers(1, 256))
-def test_workers_have_all_cores_between_them_and_no_more(slots: int, waiting: int) -> None:
-    cores = cores_each(slots, waiting)
+@given(st.integers(1, 256), st.integers(1, 256), st.integers(1, 256))
+def test_workers_have_all_cores_between_them_and_no_more(slots: int, waiting: int, most: int) -> None:
+    cores = cores_each(slots, waiting, most)
+    assert cores <= most
+    assert cores_each(slots, 1, slots) == slots, "of a machine with a single simulation"
     workers = min(waiting, slots // cores)
     assert workers >= 1
     assert workers * cores <= slots

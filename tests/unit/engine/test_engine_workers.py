@@ -33,9 +33,13 @@ class SomeWorkers:
     def __init__(self) -> None:
         self.started: list[tuple[Order, Future[WorkerEnd]]] = []
         self.gone = ""
+        self.threads = [1]
 
     def slots(self, kind: Kind) -> int:
-        return 0 if self.gone else 1
+        return 0 if self.gone else sum(self.threads)
+
+    def cores(self) -> int:
+        return min(self.threads)
 
     def problem(self) -> str:
         return self.gone
@@ -118,6 +122,16 @@ def test_a_cluster_that_is_out_of_reach_is_said_and_does_not_stop_the_queue(
     eventually(lambda: len(workers.started) == 2, "a worker for what waits", 10)
     assert engine.state()["paused"] is None
     assert [state(engine, number)[0] for number in (first, second)] == ["finished", "queued"]
+
+
+@pytest.mark.parametrize(("threads", "cores"), [([4, 4], 4), ([8, 2, 2], 2), ([1] * 16, 1), ([16], 16)])
+def test_a_lone_simulation_has_no_more_cores_than_the_machine_that_it_runs_on(
+    engine: Engine, workers: SomeWorkers, threads: list[int], cores: int
+) -> None:
+    workers.threads = threads
+    submit(engine)
+    eventually(lambda: len(workers.started) == 1)
+    assert workers.started[0][0].cores == cores
 
 
 def test_what_workers_of_a_cluster_are_at_is_theirs_when_the_controller_ends(

@@ -33,6 +33,9 @@ class SomeWorkers:
     def slots(self, kind: Kind) -> int:
         return 0
 
+    def cores(self) -> int:
+        return 0
+
     def problem(self) -> str:
         return ""
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -139,3 +140,18 @@ def test_every_step_is_free_of_what_axe_finds(page: Page, photograph: Photograph
         found[appearance] = violations(page)
     assert not any(found.values()), said_by_place(found)
     page.emulate_media(reduced_motion="no-preference")
+
+
+def test_the_header_has_room_for_the_fabric_and_log_out_in_every_window(page: Page) -> None:
+    session = {"role": "operate", "until": time.time() + 3600}
+    page.route("**/api/v1/session", lambda route: route.fulfill(json=session))
+    page.goto("/tour")
+    expect(page.get_by_role("button", name="Log out")).to_be_visible()
+    fabric = page.get_by_text("no fabric", exact=True)
+    expect(fabric).to_be_visible()
+    for appearance in each_appearance(page):
+        for width in (1000, 1100, 1200, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (appearance, width)
+            assert fabric.evaluate("each => each.scrollWidth <= each.clientWidth"), (appearance, width)
+    page.unroute("**/api/v1/session")

@@ -30,9 +30,9 @@ export function Header({ place, help }: Props) {
   const { name, choose } = useAppearance();
   return (
     <header>
-      <div className={`${styles["bar"]} ${styles["top"]}`}>
-        <Link href="/watch" className={styles["brand"]}>
-          <img src="/icon.svg" alt="" width="24" height="24" /> Capstan
+      <div className={`${styles["bar"]} ${styles["top"]} ${logOut ? styles["crowded"] : ""}`}>
+        <Link href="/watch" className={styles["brand"]} aria-label="Capstan">
+          <img src="/icon.svg" alt="" width="24" height="24" /> <span>Capstan</span>
         </Link>
         <nav aria-label="Views" className={styles["links"]}>
           {VIEWS.map((view) => (
@@ -47,7 +47,6 @@ export function Header({ place, help }: Props) {
             </Link>
           ))}
         </nav>
-        <span className={styles["spring"]} />
         <span className={styles["state"]}>
           <FabricState />
           <ConnectionState />

@@ -136,7 +136,7 @@ describe("a link under the pointer", () => {
     expect(linkWords("l1-s1", "l1", "s1", now)).toBe(
       [
         "l1-s1",
-        "l1 → s1: 2.13 Mbit/s, 85 %, 180 packets/s, 12.0 packets waiting, 3.00 packets/s dropped",
+        "l1 → s1: 2.13 Mbit/s, 85 %, 180 packets/s, 12 packets waiting, 3.00 packets/s dropped",
         "s1 → l1: not reported",
       ].join("\n"),
     );

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { cutApart } from "../src/charts/ticks";
 import { comparedBars, OLDER, othersThan, three } from "../src/experiments/comparing";
 import { alongAxis, sweepParts } from "../src/experiments/sweep";
 import { shortFlowTimes } from "../src/experiments/times";
@@ -204,4 +205,15 @@ test("a line goes along its axis, however the sweep's values are sorted", () => 
 
 test("a small ratio of two experiments is not rounded to nothing", () => {
   expect([0, 0.0034, 0.35, 1.2, 123.4].map(three)).toEqual(["0", "0.0034", "0.35", "1.20", "123"]);
+});
+
+test("long texts along a sweep's axis are cut so that they do not overlap and can be told apart", () => {
+  const same = "a title that has as many as sixty letters in all, no more, ";
+  const titles = [1, 2, 3].map((number) => `${same}${number}`);
+  const letters = 12;
+  const shortened = cutApart(titles, letters);
+  expect(new Set(shortened).size).toBe(3);
+  expect(Math.max(...shortened.map((label) => label.length))).toBeLessThanOrEqual(letters);
+  expect(cutApart(["ecmp", "caps-with-a-long-name"], letters)).toEqual(["ecmp", "caps-with-a…"]);
+  expect(cutApart(titles, 1).every((label) => label.length <= 2)).toBe(true);
 });

@@ -1,4 +1,5 @@
 import { useId, useMemo } from "react";
+import { short } from "./ticks";
 import { UPlotChart } from "./UPlotChart";
 import styles from "./charts.module.css";
 
@@ -61,7 +62,7 @@ export function TimeChart({ title, series, from, to, atLeast, format, height = 1
               size: (_: unknown, labels: string[] | null) =>
                 (Math.max(0, ...(labels ?? []).map((label) => label.length)) * LETTER + 14) * scale,
               space: 34 * scale,
-              values: (_, splits) => splits.map(format),
+              values: (_, splits) => splits.map((split) => short(format(split))),
             },
           ],
           series: [

@@ -59,5 +59,16 @@ export function labelRoom(
 export const cut = (label: string, letters: number): string =>
   label.length <= letters ? label : `${label.slice(0, Math.max(1, letters - 1))}…`;
 
+/**
+ * Return *labels* in at most *letters* letters each: their beginnings or, where these are the same, their ends.
+ */
+export function cutApart(labels: readonly string[], letters: number): string[] {
+  const beginnings = labels.map((label) => cut(label, letters));
+  if (new Set(beginnings).size === new Set(labels).size) return beginnings;
+  return labels.map((label) =>
+    label.length <= letters ? label : `…${label.slice(-Math.max(1, letters - 1))}`,
+  );
+}
+
 /** Return *text* without trailing zeros: `100 ms` for `100.0 ms`. */
 export const short = (text: string): string => text.replace(/\.0+ /, " ");

@@ -1,7 +1,7 @@
 import * as Plot from "@observablehq/plot";
 import { useCallback } from "react";
 import { PlotFigure } from "../charts/PlotFigure";
-import { fitting, short } from "../charts/ticks";
+import { cutApart, fitting, short } from "../charts/ticks";
 import styles from "../charts/charts.module.css";
 import { markerPath } from "../parts/marker";
 import { schemeStyle, type SchemeStyle } from "../parts/schemes";
@@ -54,6 +54,9 @@ function plotOptions(chart: SweepChartData, scale: number, width: number): Plot.
   const known = rows.filter((row) => !Number.isNaN(row.value));
   const highest = Math.max(...known.map((row) => row.high));
   const marginLeft = (format(highest).length * LETTER + MARGIN) * scale;
+  const room = width - marginLeft - MARGIN * scale;
+  const letters = Math.floor(room / Math.max(1, ticks.length) / (LETTER * scale)) - 1;
+  const labels = cutApart(ticks.map(shown), letters);
   const colour = (row: (typeof rows)[number]): string => row.style.colour;
   const path = { x: "x", y: "value", z: "label" };
   return {
@@ -69,10 +72,8 @@ function plotOptions(chart: SweepChartData, scale: number, width: number): Plot.
       labelArrow: "none",
       labelAnchor: "center",
       labelOffset: 40 * scale,
-      ticks: numbers
-        ? fittingTicks(ticks as number[], width - marginLeft - MARGIN * scale, LETTER * scale)
-        : ticks.map(shown),
-      tickFormat: shown,
+      ticks: numbers ? fittingTicks(ticks as number[], room, LETTER * scale) : ticks.map(shown),
+      tickFormat: numbers ? shown : (_: unknown, index: number) => labels[index] ?? "",
     },
     y: {
       domain: [0, highest * 1.05 || 1],

@@ -2,9 +2,11 @@
 
 import type { LoadView } from "../api/schema";
 import type { LinkPoint } from "../live/linkHistory";
+import { short } from "../charts/ticks";
 import { bitRate, digits, percent } from "../parts/units";
 
-export const packets = (value: number): string => `${digits(value)} packets`;
+/** Return packets with three digits, counts as whole numbers: `34 packets`. */
+export const packets = (value: number): string => short(`${digits(value)} packets`);
 export const packetRate = (value: number): string => `${digits(value)} packets/s`;
 
 /** What is known of a direction now, in words; null: not reported. */

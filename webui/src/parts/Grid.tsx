@@ -4,15 +4,17 @@ import styles from "./Grid.module.css";
 interface GridProps {
   least?: number;
   most?: number;
+  /** Pixels between them. */
+  gap?: number;
   children: ReactNode;
 }
 
 /** Lay out panels side by side, as many as fit with *least* pixels each but *most* at most, which fill the row. */
-export function Grid({ least = 460, most = 12, children }: GridProps) {
+export function Grid({ least = 460, most = 12, gap = 14, children }: GridProps) {
   return (
     <div
       className={styles["grid"]}
-      style={{ "--least": `${least}px`, "--most": most } as React.CSSProperties}
+      style={{ "--least": `${least}px`, "--most": most, "--gap": `${gap}px` } as React.CSSProperties}
     >
       {children}
     </div>

@@ -23,7 +23,7 @@ export function ClassPaths() {
       .map((switchView) => String(switchView.stamp)) ?? [];
   return (
     <Panel title={`Paths of all flows, last ${WINDOW_S} s`}>
-      <Grid least={280}>
+      <Grid least={280} gap={36}>
         {CLASSES.map((name) => {
           const packets = counts.get(name) ?? {};
           return (

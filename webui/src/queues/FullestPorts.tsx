@@ -1,10 +1,10 @@
 import { TimeChart } from "../charts/TimeChart";
 import { useFabric } from "../api/queries";
+import { packets } from "../fabric/linkWords";
 import { KEPT_S } from "../live/linkHistory";
 import { useLive, useStore } from "../live/useLive";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
-import { digits } from "../parts/units";
 import { useHeight } from "../parts/useHeight";
 import { fullest } from "./rows";
 
@@ -30,7 +30,7 @@ export function FullestPorts() {
           from={sample.at - KEPT_S}
           to={sample.at}
           atLeast={8}
-          format={(value) => `${digits(value)} packets`}
+          format={packets}
           height={height}
         />
       )}

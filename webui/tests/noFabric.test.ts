@@ -81,6 +81,22 @@ test("without a fabric Watch names the simulation that runs, and leads to it", a
   expect(await drawn(createElement(NoFabric), lab)).not.toContain("A simulation runs");
 });
 
+test("without a fabric Watch has the completion times of a simulation's runs that are over", async () => {
+  const runs = [1, 2].map((id) => ({ id, label: id === 1 ? "ecmp" : "caps" }));
+  const records = runs.map(({ id }) => ({ id, run_id: id, traffic_class: "short", fct_s: 0.1 * id }));
+  const answers: Answers = [
+    ...KNOWN.filter(([key]) => key[0] !== "experiments"),
+    [["experiments", 3], { ...simulation, summary: null, runs }],
+    [["flow-records", 3, 2], records],
+  ];
+  await drawn(createElement(NoFabric), answers); // asks for the chart's code
+  await vi.dynamicImportSettled();
+  const html = await drawn(createElement(NoFabric), answers);
+  expect(html).toContain("Completion times of short flows: 2 runs so far");
+  expect(html).toContain('data-curves="2"');
+  expect(await drawn(createElement(NoFabric), KNOWN)).not.toContain("so far");
+});
+
 test("what can be begun without a fabric is of the kinds that the queue runs", async () => {
   expect(await drawn(createElement(NoFabric), KNOWN)).toContain("Begin a simulation");
   const none = KNOWN.map((known) =>

@@ -13,7 +13,7 @@ import { SchemeMark } from "../parts/SchemeMark";
 import { BarChart } from "./BarChart";
 import { comparedBars, labelIn, stylesIn, three } from "./comparing";
 import { MOST_FLOWS, useExperiment, useFlowRecords } from "./queries";
-import { FirstFlows } from "./Results";
+import { FirstFlows } from "./RunsSoFar";
 import { shortFlowTimes } from "./times";
 import type { Experiment, ResultDocument } from "./types";
 

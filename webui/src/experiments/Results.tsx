@@ -1,28 +1,23 @@
 import { Text } from "@mantine/core";
-import { useMemo } from "react";
 import { SchemeDistribution } from "../fct/SchemeDistribution";
 import { DataTable } from "../parts/DataTable";
 import { Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
 import { ownStyles, schemeStyle } from "../parts/schemes";
-import { Quiet } from "../parts/Quiet";
-import { count, digits, percent } from "../parts/units";
+import { digits, percent } from "../parts/units";
 import { BarChart } from "./BarChart";
 import { measures } from "./bars";
 import { Claims } from "./Claims";
 import { Downloads } from "./Downloads";
-import { MOST_FLOWS, useFlowRecords } from "./queries";
-import { shortFlowTimes } from "./times";
+import { FirstFlows, RunsSoFar, useShortFlowTimes } from "./RunsSoFar";
 import { type Experiment, OVER, type ResultDocument, type SweepDocument } from "./types";
 
 /** Show the results of an experiment: bars with intervals, distributions, claims, and files to download. */
 export function Results({ experiment }: { experiment: Experiment }) {
   const document = (experiment.summary ?? {}) as ResultDocument;
   const { points } = (experiment.summary ?? {}) as SweepDocument;
-  const records = useFlowRecords(experiment.id, experiment.runs?.length ?? 0);
-  const times = useMemo(() => shortFlowTimes(experiment, records.data ?? []), [experiment, records.data]);
-  const isPart = (records.data?.length ?? 0) >= MOST_FLOWS;
+  const { times, isPart } = useShortFlowTimes(experiment);
   const limited = document.cpu_limited === true;
   const going = !document.schemes && !OVER.includes(experiment.state);
   return (
@@ -45,15 +40,7 @@ export function Results({ experiment }: { experiment: Experiment }) {
           )}
         </Grid>
       )}
-      {going && times.length > 0 && (
-        <Panel
-          title={`Completion times of short flows: ${count(experiment.runs?.length ?? 0, "run")} so far`}
-        >
-          <SchemeDistribution of={times} />
-          <Quiet>Not all runs are over: schemes have had different numbers of flows.</Quiet>
-          {isPart && <FirstFlows />}
-        </Panel>
-      )}
+      {going && <RunsSoFar experiment={experiment} />}
       {document.schemes && (
         <Panel title="Figures of each scheme">
           <SchemeTable document={document} />
@@ -62,16 +49,6 @@ export function Results({ experiment }: { experiment: Experiment }) {
       <Claims claims={document.claims ?? []} points={points?.map(({ words = "" }) => words) ?? []} />
       <Downloads experiment={experiment} />
     </>
-  );
-}
-
-/** Say that curves are of a part of the flows. */
-export function FirstFlows() {
-  return (
-    <Quiet>
-      Drawn of the first {count(MOST_FLOWS, "flow")}, in the order in which runs ended: schemes may have
-      different numbers of them. All are in the files below.
-    </Quiet>
   );
 }
 

@@ -1,4 +1,5 @@
 import { Code, Text } from "@mantine/core";
+import { lazy, Suspense } from "react";
 import { useHas } from "../api/queries";
 import { Link } from "../app/Link";
 import { ProgressBar } from "../experiments/ProgressBar";
@@ -7,6 +8,9 @@ import { kindsOf } from "../experiments/submission";
 import { Column, Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
+
+// Its chart comes after the progress.
+const RunsSoFar = lazy(async () => ({ default: (await import("../experiments/RunsSoFar")).RunsSoFar }));
 
 /** Show what there is to watch without switches: simulations that run, and how to get to a fabric. */
 export function NoFabric() {
@@ -84,12 +88,17 @@ function Simulation({ id }: { id: number }) {
   const experiment = useExperiment(id).data;
   if (!experiment?.simulated) return null;
   return (
-    <Panel title={`A simulation runs: ${experiment.title || experiment.name}`}>
-      <ProgressBar experiment={experiment} />
-      <Text>
-        It is <Link href={`/compare/${id}`}>experiment {id}</Link>: completion times show there run by run,
-        and when it has ended its packets can be played (<em>Play again</em>).
-      </Text>
-    </Panel>
+    <>
+      <Panel title={`A simulation runs: ${experiment.title || experiment.name}`}>
+        <ProgressBar experiment={experiment} />
+        <Text>
+          It is <Link href={`/compare/${id}`}>experiment {id}</Link>: completion times show here run by run,
+          and when it has ended its packets can be played there (<em>Play again</em>).
+        </Text>
+      </Panel>
+      <Suspense>
+        <RunsSoFar experiment={experiment} />
+      </Suspense>
+    </>
   );
 }

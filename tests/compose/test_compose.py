@@ -215,7 +215,7 @@ def test_everything_from_the_sources_to_nothing_left(stack: Stack) -> None:
     with page_of(stack) as page:
         look_at_the_page(page)
 
-    # What each may: nobody is privileged; the controller is no root and has no capability.
+    # What each may: none is privileged; the controller is no root and has no capability.
     controller, lab = stack.container("controller"), stack.container("lab")
     assert not controller["HostConfig"]["Privileged"]
     assert not lab["HostConfig"]["Privileged"]
@@ -238,7 +238,7 @@ def test_everything_from_the_sources_to_nothing_left(stack: Stack) -> None:
     )
     assert "1 received" in said
 
-    # An experiment ends, and what the API tells of it is whole.
+    # An experiment ends, and what the API says of it is whole.
     finished = wait_for(
         "a finished experiment",
         lambda: [one for one in stack.get("/experiments")["experiments"] if one["state"] == "finished"],

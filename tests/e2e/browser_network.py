@@ -79,7 +79,7 @@ def _serve(listener: socket.socket, port: int) -> None:
             near, _ = listener.accept()
             try:
                 far = socket.create_connection(("127.0.0.1", port))
-            except OSError:  # nobody listens there: the browser is told so
+            except OSError:  # no program listens there: the browser learns it
                 near.close()
                 continue
             for ends in ((near, far), (far, near)):

@@ -180,7 +180,7 @@ def test_a_scheme_is_explained_by_its_paths_and_its_file(page: Page) -> None:
     expect(paths).to_contain_text("a new path after a pause in the flow")
 
 
-def test_old_data_is_called_old_and_news_end_that(page: Page, lab: Deployment) -> None:
+def test_old_data_is_called_old_and_new_data_end_that(page: Page, lab: Deployment) -> None:
     page.goto("/watch")
     state = page.get_by_test_id("connection")
     expect(state).to_have_text(LIVE)

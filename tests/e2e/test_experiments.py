@@ -74,7 +74,7 @@ def finished(page: Page) -> None:
     expect(page.locator("[data-state=finished]").first).to_be_visible(timeout=RUN_MS)
 
 
-def test_who_may_only_look_is_told_why_nothing_can_be_begun(page: Page, server: Server) -> None:
+def test_who_may_only_look_gets_the_reason_why_nothing_can_be_begun(page: Page, server: Server) -> None:
     enter(page, server, "api-read-token")
     expect(page.get_by_text("Your token is for reading only")).to_be_visible()
     expect(page.get_by_role("button", name="Begin")).to_have_count(0)

@@ -16,7 +16,7 @@ from topologies.registry import RUN_ROOT, labs
 
 OURS = "CAPSTAN_TESTS"
 os.environ[OURS] = f"{os.getpid()}.{secrets.token_hex(4)}"
-"""All that these tests start inherits it: what lacks it is somebody else's, who may run labs here meanwhile."""
+"""All that these tests start inherits it: what lacks it is another user's, who may run labs here meanwhile."""
 _foreign: set[str] = set()
 """Labs that were seen alive and are not ours: whatever becomes of them is not ours to judge."""
 
@@ -57,7 +57,7 @@ def _orphans() -> set[str]:
     groups = place_for("any")
     for path in groups.parent.iterdir() if groups is not None else ():
         lab = lab_of_group(path.name)
-        # somebody else's lab may be registered in another /run: its processes are not ours
+        # another program's lab may be registered in another /run: its processes are not ours
         ours = all(pid == os.getpid() or _is_ours(_variables(pid)) for pid in members(path))
         if lab is not None and lab not in known and ours:
             found.add(f"control group {path}")

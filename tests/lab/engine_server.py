@@ -105,8 +105,8 @@ class Server:
         while not met():
             if time.monotonic() > deadline:
                 log = (self.data.parent / f"{self.data.name}.log").read_text()[-3000:]
-                told = self.ask("GET", "/experiments") if what is None else what()
-                raise AssertionError(f"not in time: {told}\n{log}")
+                reported = self.ask("GET", "/experiments") if what is None else what()
+                raise AssertionError(f"not in time: {reported}\n{log}")
             time.sleep(0.1)
 
 

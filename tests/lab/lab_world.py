@@ -1,7 +1,7 @@
 """A world of its own for programs of tests that compare everything before and after.
 
 The world is a fresh pid, network and mount namespace with an empty /run and a control group of its own, so that
-whatever else happens on the machine cannot be seen, and nothing here can be mistaken for somebody else's.
+whatever else happens on the machine cannot be seen, and nothing here can be mistaken for another's.
 """
 
 from __future__ import annotations

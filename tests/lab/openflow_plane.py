@@ -1,4 +1,4 @@
-"""A control plane that does what a test tells it: the shell is what is tested, with real switches below."""
+"""A control plane that does what a test asks of it: the shell is what is tested, with real switches below."""
 
 from __future__ import annotations
 

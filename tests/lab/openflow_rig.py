@@ -35,7 +35,7 @@ def run(*argv: str) -> str:
 
 
 def answers(path: Path) -> bool:
-    """Whether somebody listens at a Unix socket; its file is there before."""
+    """Whether a program listens at a Unix socket; its file is there before."""
     with socket.socket(socket.AF_UNIX) as one, contextlib.suppress(OSError):
         one.connect(str(path))
         return True

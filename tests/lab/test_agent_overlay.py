@@ -296,7 +296,7 @@ def test_connections_survive_restarts_and_changes_of_policy() -> None:
         assert pair.server.agents()[0].policy_version == 4
 
 
-def test_an_agent_that_is_told_to_end_leaves_nothing_behind() -> None:
+def test_an_agent_that_is_asked_to_end_leaves_nothing_behind() -> None:
     with AgentPair(PLAIN) as pair:
         assert "capstan0" in pair.run(0, ["ip", "-o", "link"])
         agent = pair.agents[0]

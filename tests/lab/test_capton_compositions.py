@@ -151,12 +151,12 @@ def queued(lab: Deployment, queues: int) -> list[int]:
 
 
 def test_with_queues_small_flows_go_before_granted_ones(lab: Deployment) -> None:
-    """A flow sinks by what it has sent, granted or not; what nobody has to grant stays in the first queue."""
+    """A flow sinks by what it has sent, granted or not; what needs no grant stays in the first queue."""
     take(lab, "capton-tpfs", queues__number=3, priority__thresholds_bytes=[20_000, 40_000])
     before = queued(lab, 3)
     transfer(lab, PORT + 3)
     first, second, third = (now - then for now, then in zip(queued(lab, 3), before, strict=True))
-    assert first >= FLOWS * SMALL, "all of the flows that nobody has to grant"
+    assert first >= FLOWS * SMALL, "all of the flows that need no grant"
     assert first < LARGE / 2, "and control packets besides"
     assert second >= 20_000
     assert second < 0.05 * LARGE
@@ -193,9 +193,9 @@ def test_hyline_grants_a_flow_one_path_and_lets_the_next_one_wait(lab: Deploymen
     for process in receivers:
         process.wait(60)
     flows = received(lab, "h3")
-    for port, told in zip(ports, (granted, late), strict=True):
+    for port, reported in zip(ports, (granted, late), strict=True):
         (flow,) = [one for one in flows if one["destination_port"] == port]
-        assert list(flow["paths_by_class"]["long"]) == [str(told["path"])], (
+        assert list(flow["paths_by_class"]["long"]) == [str(reported["path"])], (
             "all of it by the path of its grant"
         )
     for host in ("h1", "h2"):
@@ -226,7 +226,7 @@ def end(lab: Deployment, processes: list[subprocess.Popen[str]]) -> None:
     eventually(lambda: lab.client.capton()["flows"] == [])
 
 
-def test_a_receiver_that_does_not_read_holds_up_nobody(lab: Deployment) -> None:
+def test_a_receiver_that_does_not_read_delays_no_other(lab: Deployment) -> None:
     take(lab, "capton")
     before = counter(lab, "h1", "flows_stalled")
     processes = two_flows(lab, PORT + 9, _READS_NOTHING)
@@ -235,7 +235,7 @@ def test_a_receiver_that_does_not_read_holds_up_nobody(lab: Deployment) -> None:
     end(lab, processes)
 
 
-def test_a_receiver_whose_link_is_down_holds_up_nobody(lab: Deployment) -> None:
+def test_a_receiver_whose_link_is_down_delays_no_other(lab: Deployment) -> None:
     """By the grants: the sender's other flow goes on at once, and the smaller one first again when the link is back."""
     take(lab, "capton")
     processes = two_flows(lab, PORT + 7, programs.DISCARD)
@@ -254,8 +254,10 @@ def test_a_receiver_whose_link_is_down_holds_up_nobody(lab: Deployment) -> None:
     end(lab, processes)
 
 
-def test_what_is_sent_again_is_told_with_its_cause_also_over_changes_of_the_scheme(lab: Deployment) -> None:
-    """Losses that are made on purpose: all that the sending kernel has counted, agents have told."""
+def test_what_is_sent_again_is_reported_with_its_cause_also_over_changes_of_the_scheme(
+    lab: Deployment,
+) -> None:
+    """Losses that are made on purpose: all that the sending kernel has counted, agents have reported."""
     take(lab, "capton")
     before = lab.client.capton_resent()
     receiver = receive(lab, PORT + 6)
@@ -276,15 +278,15 @@ def test_what_is_sent_again_is_told_with_its_cause_also_over_changes_of_the_sche
     counted, port = map(int, out.split()[-2:])
     assert counted > 0
 
-    def told() -> list[dict[str, Any]]:
+    def reported() -> list[dict[str, Any]]:
         newest = lab.client.capton_resent()["newest"]
         return [one for one in newest if one["number"] > before["episodes"] and one["source_port"] == port]
 
-    eventually(lambda: sum(one["bytes"] for one in told()) == counted)
-    stories = told()
-    assert {one["host"] for one in stories} == {"h1"}
-    assert all(one["queue_bytes"] == 0 for one in stories)
-    lost = sum(one["bytes"] - one["needless_bytes"] for one in stories)
+    eventually(lambda: sum(one["bytes"] for one in reported()) == counted)
+    details = reported()
+    assert {one["host"] for one in details} == {"h1"}
+    assert all(one["queue_bytes"] == 0 for one in details)
+    lost = sum(one["bytes"] - one["needless_bytes"] for one in details)
     assert lost > 0, "what was dropped on purpose was not there"
-    assert "granted" in {one["state"] for one in stories}
-    assert {one["trigger"] for one in stories} <= {"gap", "time-out", "probe", "crossed"}
+    assert "granted" in {one["state"] for one in details}
+    assert {one["trigger"] for one in details} <= {"gap", "time-out", "probe", "crossed"}

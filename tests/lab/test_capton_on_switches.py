@@ -107,7 +107,7 @@ def test_the_smaller_flow_goes_first_and_every_path_gets_its_share(lab: Deployme
     assert result(large) == ["done", "3000000"]
     for process in receivers:
         process.wait(60)
-    # by what the agents count: the larger one was stopped, and nobody went unasked
+    # by what the agents count: the larger one was stopped, and none went unasked
     eventually(lambda: counter(lab, "h1", "stops") > before)
     for host in ("h1", "h2"):
         assert counter(lab, host, "flows_unscheduled_by_fail_safe") == 0

@@ -72,8 +72,8 @@ def test_a_link_that_goes_down_lowers_its_edges_capacity_at_once_and_flows_wait(
     # a sender that a busy machine keeps from sending for a second gives its grant back for a moment
     eventually(lambda: granted(lab, "e1 up", "e2 up", "pod 1 up") == [RATE, 2 * RATE, 3 * RATE])
     assert links(lab)["pod 1 up"]["capacity_bps"] == 4 * RATE
-    told = [event for event in lab.client.events()[0] if event["kind"] == "capton-capacity"]
-    assert ("e1 up", RATE) in [(event["link"], event["capacity_bps"]) for event in told]
+    reported = [event for event in lab.client.events()[0] if event["kind"] == "capton-capacity"]
+    assert ("e1 up", RATE) in [(event["link"], event["capacity_bps"]) for event in reported]
 
     lab.lab.set_link("e1-a1", up=True)
     eventually(lambda: granted(lab, "e1 up") == [2 * RATE])

@@ -172,7 +172,7 @@ def test_a_stopped_sender_sends_nothing_times_out_never_and_goes_on_when_granted
             assert process.stdout is not None
             process.stdout.close()
     assert going_on is not None
-    # no more than it had been told, and what lay in the device's queue
+    # no more than it had been granted, and what lay in the device's queue
     assert while_stopped <= RATE / 8 * AdmissionPolicy().burst_s + 4 * MSS
     assert (seen_by_kernel["RetransSegs"], seen_by_kernel["TCPTimeouts"]) == (0, 0)
     assert total == SIZE  # every byte left once

@@ -222,15 +222,15 @@ def test_adaptive_redundancy_reaches_its_target_although_the_estimate_is_wrong()
         pair.server.impair("h2", Impair(0.2), 60.0)
         transfer(pair, 2_000_000, PORT)
 
-        def told(name: str) -> float:
+        def reported(name: str) -> float:
             return pair.counters(0).get(name, 0)
 
         def decided() -> float:
-            return told("units_in_time") + told("units_not_in_time")
+            return reported("units_in_time") + reported("units_not_in_time")
 
         wait_until(lambda: decided() > 200, 60, lambda: f"units are decided: {pair.counters(0)}")
-        assert told("blocking_probability.h2") == 0.1
-        assert 0.8 < told("units_in_time") / decided() < 0.98, "0.9, of some 200 units"
+        assert reported("blocking_probability.h2") == 0.1
+        assert 0.8 < reported("units_in_time") / decided() < 0.98, "0.9, of some 200 units"
 
 
 def deployment(scheme: str) -> Deployment:

@@ -85,9 +85,9 @@ def test_killed_worker_and_killed_controller_lose_no_run_and_none_is_done_twice(
     lab, worker = lab_of(server, number), server.worker(number)
     os.kill(worker, signal.SIGKILL)
     server.until(number, "interrupted", timeout_s=120)
-    told = server.ask("GET", f"/experiments/{number}")
-    assert "killed by signal 9" in told["error"]
-    first = {run["id"]: run["started_at"] for run in told["runs"]}
+    reported = server.ask("GET", f"/experiments/{number}")
+    assert "killed by signal 9" in reported["error"]
+    first = {run["id"]: run["started_at"] for run in reported["runs"]}
     assert len(first) >= runs
     wait_gone(server, lab)
 

@@ -32,17 +32,17 @@ SOON_GONE: Final = ("--patience-s", "2")
 """What a worker that begins as its controller goes waits for that, and its Dask worker for it: a minute else."""
 
 
-def address_in(told: Path) -> str | None:
+def address_in(reported: Path) -> str | None:
     """What a scheduler has written of itself, once all of it is there."""
     with suppress(OSError, ValueError):
-        return str(json.loads(told.read_text())["address"])
+        return str(json.loads(reported.read_text())["address"])
     return None
 
 
 @contextmanager
 def cluster(directory: Path, workers: int) -> Iterator[str]:
     """A scheduler and its workers, processes of their own; yields the scheduler's address."""
-    told = directory / "scheduler.json"
+    reported = directory / "scheduler.json"
     processes = []
 
     def start(kind: str, *words: str) -> None:
@@ -51,8 +51,10 @@ def cluster(directory: Path, workers: int) -> Iterator[str]:
             processes.append(subprocess.Popen(argv, cwd=ROOT, stdout=log, stderr=log))
 
     try:
-        start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(told))
-        address = eventually(lambda: address_in(told), lambda: (directory / "dask.log").read_text()[-3000:])
+        start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(reported))
+        address = eventually(
+            lambda: address_in(reported), lambda: (directory / "dask.log").read_text()[-3000:]
+        )
         for _ in range(workers):
             start("worker", address, "--nthreads", "1", "--no-nanny", "--local-directory", str(directory))
         yield address

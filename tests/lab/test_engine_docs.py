@@ -1,4 +1,4 @@
-"""What the engine's page and notebook tell people to type does what they say, literally."""
+"""What the engine's page and notebook ask people to type does what they say, literally."""
 
 from __future__ import annotations
 

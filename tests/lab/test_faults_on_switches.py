@@ -28,7 +28,7 @@ def lab() -> Iterator[Deployment]:
 
 
 def rate_of(lab: Deployment, name: str) -> float:
-    """kbit/s, as the API tells it."""
+    """kbit/s, as the API has it."""
     return next(float(one["rate_kbps"]) for one in ask(lab, "GET", "/links")["links"] if one["name"] == name)
 
 

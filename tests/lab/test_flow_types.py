@@ -1,4 +1,4 @@
-"""TPFS on real switches: agents tell of flows that ended, the controller learns types, and queues carry what it
+"""TPFS on real switches: agents report flows that ended, the controller learns types, and queues carry what it
 decided."""
 
 from __future__ import annotations

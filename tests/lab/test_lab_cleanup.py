@@ -35,7 +35,7 @@ def test_a_client_that_waits_for_a_switch_ends_with_its_lab() -> None:
     run_scenario("killed_while_a_client_waits")
 
 
-def test_clean_ends_what_nobody_else_could() -> None:
+def test_clean_ends_what_no_other_could() -> None:
     run_scenario("launcher_and_reaper_killed")
 
 

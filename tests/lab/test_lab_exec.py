@@ -52,7 +52,7 @@ def test_hosts_are_known_by_name(lab: Lab) -> None:
     code, out = run(lab, "h1", "ping", "-c", "1", "-W", "60", "h2-underlay")
     assert code == 0, out
     names = Path("/etc/hosts").read_text()
-    assert "10.128.1.2" not in names, "nobody else sees the names"
+    assert "10.128.1.2" not in names, "no other program sees the names"
     machine = run(lab, "h1", "cat", "/etc/hosts")[1]
     assert all(line in machine for line in names.splitlines())
     left = [path.name for path in lab.run_dir.iterdir() if path.name.startswith("hosts-")]

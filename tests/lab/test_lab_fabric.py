@@ -281,7 +281,7 @@ def test_switches_find_a_controller_again(lab: Lab) -> None:
             while len(connections) < 4:
                 connection, (address, _) = server.accept()
                 with suppress(ConnectionResetError):
-                    if hello := connection.recv(2):  # else it was told to dial anew meanwhile
+                    if hello := connection.recv(2):  # else it was made to dial anew meanwhile
                         assert hello == b"\x06\x00", "an OpenFlow 1.5 hello"
                         connections[address] = connection
             for connection in connections.values():

@@ -46,7 +46,7 @@ def paths(lab: Deployment) -> list[dict[str, Any]]:
 
 
 def over(flow: dict[str, Any], total: int) -> bool:
-    """Whether nothing was told of a flow any longer since it had sent so much; before, a busy machine may be silent."""
+    """Whether nothing was reported of a flow once it had sent so much; before, a busy machine may be silent."""
     return flow["state"] == "ended" and flow["bytes"] >= total
 
 
@@ -89,15 +89,15 @@ def test_links_and_flows_are_seen_while_they_carry(lab: Deployment) -> None:
         switch["stamp"] for switch in ask(lab, "GET", "/fabric")["switches"] if switch["role"] == "spine"
     }
     assert {int(stamp) for stamp in flow["paths"]} == stamps == {path["stamp"] for path in paths(lab)}
-    story = ask(lab, "GET", f"/flows/{flow['id']}")
-    assert sum(step["bytes"] for step in story["timeline"]) == story["flow"]["bytes"] == flow["bytes"]
+    detail = ask(lab, "GET", f"/flows/{flow['id']}")
+    assert sum(step["bytes"] for step in detail["timeline"]) == detail["flow"]["bytes"] == flow["bytes"]
     for stamp, count in flow["paths"].items():
-        assert sum(step["paths"].get(stamp, 0) for step in story["timeline"]) == count
+        assert sum(step["paths"].get(stamp, 0) for step in detail["timeline"]) == count
     listed = ask(lab, "GET", "/flows?state=ended&host=h2&class=long")["flows"]
     assert flow["id"] in [one["id"] for one in listed]
 
 
-def test_queues_that_fill_are_seen_by_link_and_in_the_flows_story(lab: Deployment) -> None:
+def test_queues_that_fill_are_seen_by_link_and_in_the_flows_history(lab: Deployment) -> None:
     """Faster than a slowed access link of the receiver: what waits does so at its leaf's port, and nowhere else.
 
     The flow lasts until such a sample lies within its life: a busy machine may take few.
@@ -130,14 +130,14 @@ def test_queues_that_fill_are_seen_by_link_and_in_the_flows_story(lab: Deploymen
             if total is not None and over(flow, total):
                 break
     ask(lab, "DELETE", f"/faults/{fault['id']}")
-    story = ask(lab, "GET", f"/flows/{flow['id']}")
-    assert {(one["link"], one["direction"]) for one in story["queues"]} == {("h2-l2", "ba")}
-    # the stream leaves out samples for which its reader is too slow, the story those after the flow was last told of
-    assert max(one["queued_packets"] for one in story["queues"]) > 20
-    assert story["faults"] == []
+    detail = ask(lab, "GET", f"/flows/{flow['id']}")
+    assert {(one["link"], one["direction"]) for one in detail["queues"]} == {("h2-l2", "ba")}
+    # the stream leaves out samples for which its reader is too slow, the history those after the flow's last report
+    assert max(one["queued_packets"] for one in detail["queues"]) > 20
+    assert detail["faults"] == []
 
 
-def test_metrics_tell_what_switches_have_counted(lab: Deployment) -> None:
+def test_metrics_have_what_switches_have_counted(lab: Deployment) -> None:
     """Bytes of a link by the API against those that the kernel has counted at the same port."""
     ask(lab, "GET", "/links")
     text = lab.client.metrics()
@@ -145,8 +145,8 @@ def test_metrics_tell_what_switches_have_counted(lab: Deployment) -> None:
     assert values["capstan_switches"] == str(2 + SPINES)
     assert values['capstan_scheme{scheme="rps"}'] == "1"
     by_kernel, _ = lab.lab.port_counters("l1-s1")
-    told = int(values['capstan_link_bytes_total{link="l1-s1",direction="ab"}'])
-    assert 0.9 * by_kernel.sent_bytes < told <= by_kernel.sent_bytes
+    reported = int(values['capstan_link_bytes_total{link="l1-s1",direction="ab"}'])
+    assert 0.9 * by_kernel.sent_bytes < reported <= by_kernel.sent_bytes
 
 
 def test_links_and_switches_go_down_and_come_back_without_a_byte_lost(lab: Deployment) -> None:
@@ -160,8 +160,10 @@ def test_links_and_switches_go_down_and_come_back_without_a_byte_lost(lab: Deplo
         assert fault["target"] == "l1-s1"
         wanted = {("faults", "fault-began", "l1-s1"), ("fabric", "link-down", "l1-s1")}
         while wanted:  # something else may happen meanwhile
-            topic, told = next(events)
-            wanted.discard((topic, told["kind"], told.get("link") or told.get("fault", {}).get("target")))
+            topic, reported = next(events)
+            wanted.discard(
+                (topic, reported["kind"], reported.get("link") or reported.get("fault", {}).get("target"))
+            )
     eventually(lambda: len(paths(lab)) == SPINES - 1)
     spine = ask(lab, "POST", "/faults", json={"kind": "switch-down", "target": "s2"})
     eventually(lambda: len(paths(lab)) == SPINES - 2)

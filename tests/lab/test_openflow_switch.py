@@ -121,7 +121,7 @@ def test_every_kind_of_state_is_on_the_switch_as_wanted(control: Control) -> Non
         eventually(lambda: not real.groups(), "groups are deleted some seconds after their last use")
 
 
-def test_a_refused_update_changes_nothing_is_told_and_healed(control: Control) -> None:
+def test_a_refused_update_changes_nothing_is_reported_and_healed(control: Control) -> None:
     good = state([FlowRule(0, 1, Match(in_port=1), (Output(2),))])
     control.plane.states[0x12] = good
     with switch(0x12, control.shell.port, 2) as real:
@@ -182,7 +182,7 @@ def test_taking_over_deletes_what_is_stale_and_loses_no_packet() -> None:
     with switch(0x13, port, 3) as real:
         first.connected(0x13)
         first.shell.wait_applied(60)
-        real.ofctl("add-flow", "cookie=0,table=7,priority=3,actions=drop")  # somebody else's
+        real.ofctl("add-flow", "cookie=0,table=7,priority=3,actions=drop")  # another program's
         sent = arrived = 0
         received = {name: real.netns.socket(name) for name in ("p2x", "p3x")}
         for sock in received.values():
@@ -264,7 +264,9 @@ def test_a_killed_switch_has_its_state_back(control: Control) -> None:
         assert real.meters() == ["1", "9"]
 
 
-def test_a_switch_that_does_not_read_stops_nobody(control: Control, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_switch_that_does_not_read_stops_no_other(
+    control: Control, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connection, "UNSENT_LIMIT_BYTES", 8 << 20)
     with switch(0x15, control.shell.port, 2) as stuck, switch(0x16, control.shell.port, 2):
         control.connected(0x15)

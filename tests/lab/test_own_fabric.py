@@ -61,7 +61,7 @@ def test_the_page_leads_to_a_fabric_that_works() -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
 
 
-def test_a_machine_without_tun_or_ip_is_told_so() -> None:
+def test_a_machine_without_tun_or_ip_gets_the_reason() -> None:
     done = run_in_world(sys.executable, __file__, "without_tun_or_ip")
     assert done.returncode == 0, done.stdout + done.stderr
 

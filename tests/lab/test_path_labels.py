@@ -92,7 +92,7 @@ def test_each_label_takes_its_uplink_and_a_dead_one_is_sprayed_at_once() -> None
             both = sent_to(real, [label_of(STAMP)] * 64)
             assert both.total() == both[5] + both[6]
             assert min(both[5], both[6]) > 0
-            # entropy values and labels of nobody are sprayed
+            # entropy values and labels of no path are sprayed
             assert set(sent_to(real, list(range(20000, 20256)))) == {*UPLINKS, *PARALLEL}
             assert len(sent_to(real, [label_of(99)] * 64)) >= 4
             for port in (2, 5):

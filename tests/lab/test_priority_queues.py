@@ -70,7 +70,7 @@ def high_beside_flood(lab: QueueLab, mbps: float, flood: float, seconds: float) 
 
 
 def counted(lab: QueueLab) -> Any:
-    """What the controller says of all ports, once every switch has told its counters."""
+    """What the controller says of all ports, once every switch has reported its counters."""
     view = lab.deployment.client.queues()
     return view if all(one["counted_s_ago"] is not None for one in view["switches"]) else None
 
@@ -265,7 +265,7 @@ def test_agents_put_short_and_long_flows_into_their_queues(lab: QueueLab) -> Non
         lab.deployment.set_scheme(lab.deployment.spec.schemes[0])
 
 
-def test_a_port_that_nobody_can_give_queues_is_said_to_be_one(lab: QueueLab) -> None:
+def test_a_port_that_no_program_can_give_queues_is_said_to_be_one(lab: QueueLab) -> None:
     eight = lab.deployment.spec.schemes[0]
     row = vsctl(lab, "s1", "get", "port", "s1-eth1", "qos").strip()
     vsctl(lab, "s1", "remove", "qos", row, "external_ids", "capstan-writer")

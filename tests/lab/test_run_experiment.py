@@ -94,7 +94,7 @@ def one_scheme(count: int = 12) -> Spec:
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, dict[str, Any], list[RunProgress]]:
-    """One experiment, what the controller kept of it, and the progress that was told."""
+    """One experiment, what the controller kept of it, and the progress that was reported."""
     kept: dict[str, Any] = {}
     seen: list[RunProgress] = []
 
@@ -215,7 +215,7 @@ def test_the_controllers_database_has_the_same(outcome: Outcome) -> None:
         assert run["measures"]["short"]["afct_ms"] == pytest.approx(ours["short_afct_ms"], rel=1e-6)
 
 
-def test_progress_is_told_from_the_first_stage_to_the_last_flow(outcome: Outcome) -> None:
+def test_progress_is_reported_from_the_first_stage_to_the_last_flow(outcome: Outcome) -> None:
     seen = outcome[2]
     assert seen[0].run == 0
     assert {progress.run for progress in seen} == set(range(7))
@@ -315,7 +315,7 @@ def test_a_dead_switch_is_an_error_that_says_what_is_missing(tmp_path: Path) -> 
     assert "3 of 4 switches" in said
 
 
-def test_a_link_taken_down_on_purpose_is_told_with_the_result(tmp_path: Path) -> None:
+def test_a_link_taken_down_on_purpose_is_reported_with_the_result(tmp_path: Path) -> None:
     up: list[Deployment] = []
     faults: list[int] = []
 

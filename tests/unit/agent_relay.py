@@ -19,7 +19,6 @@ PEERS = [
     Peer("h1", UNDERLAY[0], [HOST1, HOST1_V6], SESSIONS[0]),
     Peer("h2", UNDERLAY[1], [HOST2, HOST2_V6], SESSIONS[1]),
 ]
-STEP_S = 0.0005
 RLC = CodingPolicy(max_overhead=8.0, code="rlc", flush_s=0.003)
 
 

@@ -38,7 +38,7 @@ PATIENCE_S = 60.0
 
 @dataclass
 class Served:
-    """A server that runs, and what it told of its members."""
+    """A server that runs, and what it said of its members."""
 
     server: AgentServer
     socket_path: Path

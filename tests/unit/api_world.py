@@ -63,12 +63,12 @@ class World:
         if described is None:
             assert answer.status_code in (401, 404, 405), f"{method} {path} is not described"
             return
-        told = described["responses"][str(answer.status_code)]
+        reported = described["responses"][str(answer.status_code)]
         if answer.status_code == 304:
-            assert "content" not in told
+            assert "content" not in reported
             assert not answer.get_data()
             return
-        contents = told["content"]
+        contents = reported["content"]
         assert answer.mimetype in contents
         assert len(contents) == 1 or set(contents) == {"application/json", "text/event-stream"}
         if answer.is_json:

@@ -57,7 +57,7 @@ class Fabric:
         self._routes = {kind: Route("b", kind, labels) for kind in TrafficClass}
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
-        self._told: list[list[tuple[SimFlow, Report]]] = [[] for _ in policies]
+        self._reported: list[list[tuple[SimFlow, Report]]] = [[] for _ in policies]
         self._told_due = [False] * len(policies)
         self._least = [np.inf] * len(policies)
         if share:
@@ -103,27 +103,27 @@ class Fabric:
         self._least[agent] = min(self._least[agent], delay)
         above = delay - self._least[agent]
         report = Report(flow.id, "b", label, label - LABEL_FIRST, above, left)
-        self._told[agent].append((flow, report))
+        self._reported[agent].append((flow, report))
         if not self._told_due[agent]:
             self._told_due[agent] = True
             self.at(self.now + FEEDBACK_S, lambda: self._feed_back(agent))
         self.at(self.now + BASE_S, lambda: self._send(flow))  # the ACK lets the window go on
 
     def _feed_back(self, agent: int) -> None:
-        told, self._told[agent] = self._told[agent], []
+        received, self._reported[agent] = self._reported[agent], []
         self._told_due[agent] = False
 
         def hear() -> None:
-            for _, report in told:
+            for _, report in received:
                 self.policies[agent].reported(report, self.now)
 
         self.at(self.now + BASE_S, hear)
 
     def _share(self) -> None:
-        """What the controller does: each agent is told what the others have, all of one leaf."""
+        """What the controller does: each agent gets what the others have, all of one leaf."""
         loads = [policy.load(self.now) for policy in self.policies]
 
-        def tell() -> None:
+        def send_shared() -> None:
             for agent, policy in enumerate(self.policies):
                 others = [load for other, load in enumerate(loads) if other != agent and load is not None]
                 flows: Counter[int] = Counter()
@@ -134,7 +134,7 @@ class Fabric:
                         delays[stamp] = max(delay, delays.get(stamp, 0.0))
                 policy.set_load(Load(dict(flows), {"b": delays}), self.now)
 
-        self.at(self.now + SHARE_S, tell)
+        self.at(self.now + SHARE_S, send_shared)
         self.at(self.now + SHARE_S, self._share)
 
     def reordering(self) -> float:

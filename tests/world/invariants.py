@@ -164,7 +164,7 @@ class Watch:
         controller = world.controller
         assert controller is not None
         everyone = frozenset((host.name, host.session_number) for host in world.hosts.values())
-        told = {
+        reported = {
             f"{leaf:016x}": {f"{other:016x}": stamps for other, stamps in paths.items()}
             for leaf, paths in stamps_of(world).items()
         }
@@ -176,7 +176,7 @@ class Watch:
             # Without any at the controller agents go on with those of the one before.
             if controller.flow_types is not None and host.flow_types != controller.flow_types:
                 return f"{host.name} has types {host.flow_types}, not {controller.flow_types}"
-            wanted = told[f"{host.place.place.dpid:016x}"]
+            wanted = reported[f"{host.place.place.dpid:016x}"]
             if dict(host.paths) != wanted:
                 return f"{host.name} has paths {dict(host.paths)}, not {wanted}"
         return ""

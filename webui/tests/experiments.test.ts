@@ -84,7 +84,7 @@ test("a load takes the place of the preset's rate of arrivals, and a sweep's val
   ).toEqual([{ label: "count", fields: ["workload.flows.count"], values: [5] }]);
 });
 
-test("a problem is told at its field and at its line", () => {
+test("a problem is shown at its field and at its line", () => {
   const at = (field: string, line?: number) => ({ field, message: "", line: line ?? null, column: null });
   expect(
     ["body.preset.a.b", "body.text", "body.text.a", "body.seed", "body.preset"].map((field) =>

@@ -1,6 +1,6 @@
 import type { LiveFlow } from "../src/api/schema";
 
-/** A flow as the stream tells it, but for what *more* says. */
+/** A flow as the stream sends it, but for what *more* says. */
 export const flow = (id: number, more: Partial<LiveFlow> = {}): LiveFlow => ({
   id,
   source: "h1",

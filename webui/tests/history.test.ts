@@ -20,7 +20,7 @@ const links = (at: number, names: string[]): LinksSample => ({
   links: names.map((name) => ({ name, kind: "fabric", up: true, rate_kbps: 1000, ab: load(at), ba: null })),
 });
 
-const flows = (at: number, told: LiveFlow[]): FlowsSample => ({ at, interval_s: 0.5, flows: told, more: 0 });
+const flows = (at: number, sent: LiveFlow[]): FlowsSample => ({ at, interval_s: 0.5, flows: sent, more: 0 });
 
 test("a link's history is of the last minute, and takes nothing twice", () => {
   const history = new LinkHistory();
@@ -32,7 +32,7 @@ test("a link's history is of the last minute, and takes nothing twice", () => {
   expect(points[0]?.at).toBe(99.75 - KEPT_S);
 });
 
-test("a link that is told of no more is forgotten", () => {
+test("a link that is reported no more is forgotten", () => {
   const history = new LinkHistory();
   history.take(links(1, ["l1-s1", "l1-s2"]));
   history.take(links(2, ["l1-s2"]));
@@ -40,7 +40,7 @@ test("a link that is told of no more is forgotten", () => {
   expect(history.of("l1-s2").length).toBe(2);
 });
 
-test("losses are counted from when a flow was first told of", () => {
+test("losses are counted from when a flow was first reported", () => {
   const history = new FlowHistory();
   history.take(flows(1, [flow(7, { lost: 5, recovered: 2 })]));
   history.take(flows(2, [flow(7, { lost: 8, recovered: 2 })]));
@@ -51,7 +51,7 @@ test("losses are counted from when a flow was first told of", () => {
   ]);
 });
 
-test("flows without news are left out, and beyond the limit the quietest is forgotten", () => {
+test("flows without updates are left out, and beyond the limit the quietest is forgotten", () => {
   const history = new FlowHistory();
   history.take(flows(1, [flow(0)]));
   history.take(

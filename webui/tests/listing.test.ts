@@ -26,11 +26,11 @@ const numbers = (newest: number, count: number): number[] =>
 const { signal } = new AbortController();
 afterEach(() => vi.unstubAllGlobals());
 
-test("the first time all flows are asked for, and told of while they come", async () => {
+test("the first time all flows are asked for, and shown while they come", async () => {
   controller(numbers(25_500, 25_500).map((id) => flow(id, { state: "ended" })));
-  const told: number[] = [];
-  const all = await refreshed("", undefined, signal, (soFar) => told.push(soFar.flows.length));
-  expect(told).toEqual([10_000, 20_000]);
+  const shown: number[] = [];
+  const all = await refreshed("", undefined, signal, (soFar) => shown.push(soFar.flows.length));
+  expect(shown).toEqual([10_000, 20_000]);
   expect(all.whole).toBe(true);
   expect(all.flows.map((one) => one.id)).toEqual(numbers(25_500, 25_500));
 });

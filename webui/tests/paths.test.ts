@@ -54,7 +54,7 @@ test("the shown short flow is held long enough to be read, then the newest is sh
   expect(newestOf([], "short", first, 200)?.id).toBe(5);
 });
 
-test("a long flow is shown as long as there is news of it", () => {
+test("a long flow is shown as long as there are updates of it", () => {
   const held = { id: 5, since: 0 };
   expect(newestOf([trace(6, "long"), trace(5, "long")], "long", held, 500)).toBe(held);
   expect(newestOf([trace(6, "long")], "long", held, 500)?.id).toBe(6);

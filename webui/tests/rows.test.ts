@@ -27,7 +27,7 @@ test.each([
   ["sort=__proto__", [3, 2, 1]],
 ])("%s shows the flows %j", (search, expected) => expect(ids(search)).toEqual(expected));
 
-test("rows with news are those of all flows together, in every order", () => {
+test("rows with updates are those of all flows together, in every order", () => {
   const state = { value: 7 };
   const random = (below: number): number => {
     state.value = (state.value * 48_271) % 2_147_483_647;
@@ -55,7 +55,7 @@ test("rows with news are those of all flows together, in every order", () => {
   }
 });
 
-test("what the stream tells wins over what was known, unless it is older", () => {
+test("what the stream sends wins over what was known, unless it is older", () => {
   const known = [flow(2, { last_at: 5 }), flow(1, { last_at: 5 })];
   const live = [flow(3), flow(2, { last_at: 6, bytes: 1 }), flow(1, { last_at: 4, bytes: 1 })];
   const newer = updates(new Map(known.map((one) => [one.id, one])), live);
@@ -66,7 +66,7 @@ test("what the stream tells wins over what was known, unless it is older", () =>
   ]);
 });
 
-test("an address keeps what it is not told to change", () => {
+test("an address keeps what it is not asked to change", () => {
   expect(withChanges("?flow=3&sort=-bytes", { flow: null, q: "h1" })).toBe("?sort=-bytes&q=h1");
   expect(withChanges("?flow=3", { flow: "" })).toBe("");
 });

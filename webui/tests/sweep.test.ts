@@ -207,7 +207,7 @@ test("a small ratio of two experiments is not rounded to nothing", () => {
   expect([0, 0.0034, 0.35, 1.2, 123.4].map(three)).toEqual(["0", "0.0034", "0.35", "1.20", "123"]);
 });
 
-test("long texts along a sweep's axis are cut so that they do not overlap and can be told apart", () => {
+test("long texts along a sweep's axis are cut so that they do not overlap and stay different", () => {
   const same = "a title that has as many as sixty letters in all, no more, ";
   const titles = [1, 2, 3].map((number) => `${same}${number}`);
   const letters = 12;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DEAD_AFTER_MS, OLD_AFTER_MS, StreamWatch } from "../src/live/watch";
 
-test("silence makes what is shown old, then the connection dead; news make it live again", () => {
+test("silence makes what is shown old, then the connection dead; a message makes it live again", () => {
   const watch = new StreamWatch(0);
   watch.sampled(0);
   expect(watch.health(OLD_AFTER_MS - 1)).toBe("live");
@@ -11,7 +11,7 @@ test("silence makes what is shown old, then the connection dead; news make it li
   expect(watch.health(DEAD_AFTER_MS + 6)).toBe("live");
 });
 
-test("attempts are further and further apart up to ten seconds, and soon again after news", () => {
+test("attempts are further and further apart up to ten seconds, and soon again after a message", () => {
   const watch = new StreamWatch(0);
   expect([1, 2, 3, 4, 5, 6].map(() => watch.retryIn())).toEqual([1000, 2000, 4000, 8000, 10_000, 10_000]);
   watch.received(1);

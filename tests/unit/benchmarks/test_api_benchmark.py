@@ -28,7 +28,9 @@ PROGRAMS = ["python", *(["wrk"] if shutil.which("wrk") else [])]  # the benchmar
 
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("how", [[], ["apart"]])
-def test_both_programs_ask_for_the_same_and_tell_alike(tmp_path: Path, program: str, how: list[str]) -> None:
+def test_both_programs_ask_for_the_same_and_report_alike(
+    tmp_path: Path, program: str, how: list[str]
+) -> None:
     with api_world(tmp_path) as world:
         asked: list[str] = []
 
@@ -60,12 +62,14 @@ def test_both_programs_ask_for_the_same_and_tell_alike(tmp_path: Path, program: 
             ).stdout
         finally:
             front.stop()
-    told = json.loads(said.strip().splitlines()[-1])
-    load = parse(told)
+    reported = json.loads(said.strip().splitlines()[-1])
+    load = parse(reported)
     assert load.answers > 0
     assert 0 < load.percentile_ms(50) <= load.percentile_ms(99) <= load.percentile_ms(100)
     if how:
-        assert len(set(asked)) == len(asked) >= told["requests"], "requests unlike all others share nothing"
+        assert len(set(asked)) == len(asked) >= reported["requests"], (
+            "requests unlike all others share nothing"
+        )
     else:
         assert len(set(asked)) <= len(PATHS), "and those that are alike may"
 
@@ -78,14 +82,14 @@ def test_percentiles_are_those_of_all_answers() -> None:
     times = np.random.default_rng(2).integers(1, 50, 997)
     load = Load()
     for part in np.array_split(times, 3):
-        told = {
+        reported = {
             "us": [[int(us), 1] for us in part],
             "requests": len(part),
             "refused": 0,
             "broken": 0,
             "seconds": 2,
         }
-        load += parse(told)
+        load += parse(reported)
     assert (load.answers, load.seconds) == (997, 6)
     for percent in (1, 50, 99, 100):
         assert load.percentile_ms(percent) * 1e3 == np.percentile(times, percent, method="inverted_cdf")

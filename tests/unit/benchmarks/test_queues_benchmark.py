@@ -24,7 +24,7 @@ def test_levels_are_counted_down_to_the_first_that_got_too_little_or_too_much(
     assert levels_in_order(sent, [100] * 6) == levels
 
 
-def test_nobody_waits_where_all_is_sent() -> None:
+def test_none_waits_where_all_is_sent() -> None:
     assert levels_in_order([10, 20, 5], [10, 20, 5]) == 3
 
 

@@ -1,4 +1,4 @@
-"""What the page's benchmark tells a controller, and how it says that a tool is missing."""
+"""What the page's benchmark sends a controller, and how it says that a tool is missing."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_lab_3_an_r_of_ones_own_is_a_scheme(answer: Path, r: int, tmp_path: Path
 
 
 def test_lab_3_two_schemes_of_ones_own_run_side_by_side(tmp_path: Path) -> None:
-    """Both are called my-r in their files: their files' names tell them apart."""
+    """Both are called my-r in their files: their files' names distinguish them."""
     files = [tmp_path / "paper-r.yaml", tmp_path / "my-r.yaml"]
     for file, answer in zip(files, (LABS[3].directory / "start.py", LABS[3].solution), strict=True):
         file.write_text(run(SCHEME, answer).stdout)
@@ -44,7 +44,7 @@ def test_lab_3_two_schemes_of_ones_own_run_side_by_side(tmp_path: Path) -> None:
     assert [choice.label for choice in spec.schemes] == ["paper-r", "my-r"]
 
 
-def test_two_schemes_that_nothing_tells_apart_are_refused(
+def test_two_schemes_that_nothing_distinguishes_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edited = tmp_path / "caps.yaml"

@@ -1,4 +1,4 @@
-"""Classroom labs: solutions pass their checks, files to start from fail them, and a wrong file is told where."""
+"""Classroom labs: solutions pass their checks, files to start from fail them, and a wrong file gets the place."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_lab_has_all_its_parts() -> None:
         ("def repairs(k, blocked, target):\n    raise SystemExit(0)\n", "line 2: SystemExit"),
     ],
 )
-def test_a_file_that_fails_is_told_where(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_that_fails_gets_the_place(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "mine.py"
     file.write_text(text)
     with pytest.raises(AnswerError, match=said):

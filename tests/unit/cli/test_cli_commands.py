@@ -91,7 +91,7 @@ def test_submitting_to_no_controller_says_how_to_start_one(capstan_says: InProce
     assert "capstan page" in done.stderr
 
 
-def test_the_list_of_schemes_tells_each_from_all_others(capstan_says: InProcess) -> None:
+def test_the_list_of_schemes_distinguishes_each_from_all_others(capstan_says: InProcess) -> None:
     done = capstan_says("schemes")
     assert done.returncode == 0
     listed = dict(re.findall(r"^(\S+)\n((?:  .*\n)+)", done.stdout, re.MULTILINE))

@@ -56,7 +56,7 @@ def ask(data: Path, path: str, **headers: str) -> httpx.Response:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
-def test_it_serves_until_it_is_told_to_end(tmp_path: Path, number: signal.Signals) -> None:
+def test_it_serves_until_it_is_asked_to_end(tmp_path: Path, number: signal.Signals) -> None:
     data = tmp_path / "data"
     with serving(data, "--api", "127.0.0.1:0") as (process, said):
         endpoints = json.loads((data / "endpoints.json").read_text())
@@ -133,12 +133,12 @@ def test_agents_by_tls_and_an_api_on_ipv6(tmp_path: Path) -> None:
         ("--agents-tls", "agents cannot be listened for at tls:127.0.0.1:{port}: "),
     ],
 )
-def test_a_port_that_somebody_has_is_named(
+def test_a_port_that_is_taken_is_named(
     tmp_path: Path, option: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ca = make_ca(tmp_path / "ca")
-    with socket.create_server(("127.0.0.1", 0)) as somebody:
-        port = somebody.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
         options = {"--data": str(tmp_path / "data"), "--openflow": "127.0.0.1:0", "--api": "127.0.0.1:0"}
         options |= {"--certificate": str(ca.certificate), "--key": str(ca.key), option: f"127.0.0.1:{port}"}
         with pytest.raises(SystemExit) as ended:

@@ -72,13 +72,9 @@ for arguments in json.loads(sys.argv[1]):
 """
 
 
-def test_without_root_there_is_a_line_that_says_so() -> None:
-    """As an ordinary person: this process gives its rights away once everything is loaded."""
-    asked = [
-        ["demo"], ["run", "small"], ["lab", "small"], ["bench"],
-        ["clean"], ["scheme", "caps"], ["exec", "h1", "ls"],
-    ]  # fmt: skip
-    done = subprocess.run(
+def without_root(asked: list[list[str]]) -> subprocess.CompletedProcess[str]:
+    """Run each of these commands as an ordinary user; its exit code is a line of the output."""
+    return subprocess.run(
         [sys.executable, "-P", "-c", AS_NOBODY, json.dumps(asked)],
         env=ENVIRONMENT | {"COLUMNS": "300"},
         capture_output=True,
@@ -86,6 +82,15 @@ def test_without_root_there_is_a_line_that_says_so() -> None:
         check=False,
         timeout=PATIENCE_S,
     )
+
+
+def test_without_root_there_is_a_line_that_says_so() -> None:
+    """As an ordinary person: this process gives its rights away once everything is loaded."""
+    asked = [
+        ["demo"], ["run", "small"], ["lab", "small"], ["bench"],
+        ["clean"], ["scheme", "caps"], ["exec", "h1", "ls"],
+    ]  # fmt: skip
+    done = without_root(asked)
     assert done.stdout.split() == ["1"] * len(asked), done.stderr
     lines = done.stderr.splitlines()
     for line, arguments in zip(lines, asked, strict=True):
@@ -97,14 +102,7 @@ def test_a_worker_without_root_says_that_it_takes_simulations_only() -> None:
         taken.bind(("127.0.0.1", 0))  # nothing listens there
         api = f"http://127.0.0.1:{taken.getsockname()[1]}"
         asked = [["work", "--api", api, "--patience-s", "1"], ["work", "--api", api, "--labs-only"]]
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", AS_NOBODY, json.dumps(asked)],
-            env=ENVIRONMENT | {"COLUMNS": "300"},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE_S,
-        )
+        done = without_root(asked)
     assert done.stdout.split() == ["1", "1"]
     says, refused, needs = done.stderr.splitlines()
     assert says == "labs need root: this worker takes simulations only"

@@ -1,4 +1,4 @@
-"""No secret is told by what the controller writes, however much it is asked to log and however wrongly it is asked."""
+"""No secret is shown by what the controller writes, however much it is asked to log and however wrongly it is asked."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ def test_tokens_are_said_once_and_never_again(tmp_path: Path) -> None:
     data, options = tmp_path / "data", ("--api", "0.0.0.0:0", "--api-without-tls", "--log-level", "debug")
     with serving(data, *options) as (process, _):
         assert process.stdout is not None
-        told = [process.stdout.readline() for _ in range(2)]
+        reported = [process.stdout.readline() for _ in range(2)]
     tokens = {name: (data / name).read_text().strip() for name in SECRETS}
     for name in SECRETS[:2]:
-        assert sum(tokens[name] in line for line in told) == 1, "once, for the person who started it first"
+        assert sum(tokens[name] in line for line in reported) == 1, (
+            "once, for the person who started it first"
+        )
     for name in SECRETS[2:]:
-        assert not any(tokens[name] in line for line in told)
+        assert not any(tokens[name] in line for line in reported)
     (tmp_path / "errors").write_text("")
     wrong = secrets.token_hex(16)
     with serving(data, *options) as (process, first):

@@ -169,7 +169,7 @@ def test_capabilities_are_read_from_the_kernels_bits(names: set[str]) -> None:
     assert effective_capabilities("Name:\tx\n") == frozenset()
 
 
-def test_what_the_kernel_tells_is_read() -> None:
+def test_what_the_kernel_reports_is_read() -> None:
     assert memory_available("MemTotal: 9 kB\nMemAvailable:   2048 kB\n") == 2 << 20
     assert memory_available("") == 0
     assert seccomp_mode("NoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n") == 2

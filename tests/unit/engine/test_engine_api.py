@@ -58,8 +58,15 @@ def run_of(claimed: Any, label: str, mode: str = "on") -> dict[str, Any]:
 
 
 def report(claimed: Any, **changes: Any) -> dict[str, Any]:
-    told = {"attempt": claimed["attempt"], "worker": "w@here:1", "stage": "caps, repeat 1 of 1", "lab": "abc"}
-    return told | {"run": 1, "runs": 2, "finished": 3, "flows": 5, "elapsed_s": 1.5, "left_s": 4.0} | changes
+    reported = {
+        "attempt": claimed["attempt"],
+        "worker": "w@here:1",
+        "stage": "caps, repeat 1 of 1",
+        "lab": "abc",
+    }
+    return (
+        reported | {"run": 1, "runs": 2, "finished": 3, "flows": 5, "elapsed_s": 1.5, "left_s": 4.0} | changes
+    )
 
 
 def test_what_is_submitted_waits_and_says_where_it_is(world: World) -> None:
@@ -95,16 +102,16 @@ def test_yaml_is_submitted_as_it_is_written(world: World) -> None:
     assert made["kind"] == "experiment"
     assert world.get(f"/experiments/{made['id']}/spec.yaml") == text
     wrong = text.replace("count: 20", "cout: 20")
-    told = world.ask("POST", "/experiments", 422, data=wrong, content_type="text/yaml")
-    assert told["field"] == "body.text.workload.flows.cout"
-    [first, *_] = told["problems"]
+    reported = world.ask("POST", "/experiments", 422, data=wrong, content_type="text/yaml")
+    assert reported["field"] == "body.text.workload.flows.cout"
+    [first, *_] = reported["problems"]
     assert wrong.splitlines()[first["line"] - 1][first["column"] - 1 :].startswith("cout")
     world.ask("POST", "/experiments", 400, data=b"\xff\xfe", content_type="application/yaml")
     world.ask("POST", "/experiments", 413, data=b" " * (1 << 21), content_type="application/yaml")
     world.ask("POST", "/experiments", 415, data=text, content_type="text/plain")
 
 
-def test_check_keeps_nothing_and_tells_everything(world: World) -> None:
+def test_check_keeps_nothing_and_reports_everything(world: World) -> None:
     good = world.ask("POST", "/experiments/check", json=SWEEP)
     assert (good["ok"], good["kind"], good["points"], good["runs"]) == (True, "sweep", 2, 4)
     bad = world.ask("POST", "/experiments/check", json=SWEEP | {"schemes": ["capz"], "repeats": 0})
@@ -171,7 +178,7 @@ def test_a_worker_from_claim_to_result(world: World) -> None:
         for label in ("ecmp", "caps"):
             world.ask("POST", f"{path}/runs", 201, json=run_of(claimed, label))
         again = world.ask("POST", f"{path}/runs", 201, json=run_of(claimed, "caps"))
-        assert again["mode_events"] == 1, "told twice, kept once"
+        assert again["mode_events"] == 1, "sent twice, kept once"
         assert len(world.get(path)["runs"]) == 2
         assert {one["mode"] for one in world.get(f"{path}/modes")["modes"]} == {"on"}
         world.ask("PATCH", path, 409, json={"state": "finished"})
@@ -185,8 +192,8 @@ def test_a_worker_from_claim_to_result(world: World) -> None:
     assert kinds[0] == "experiment-submitted"
     assert kinds.count("run-added") == 4
     assert kinds.count("experiment-ended") == 2
-    told = [one for one in world.running.events.since(0) if isinstance(one.data, ExperimentProgress)]
-    assert 1 <= len(told) <= 2, "at most one a second"
+    reported = [one for one in world.running.events.since(0) if isinstance(one.data, ExperimentProgress)]
+    assert 1 <= len(reported) <= 2, "at most one a second"
 
 
 def test_a_worker_that_asks_again_gets_what_it_was_given(
@@ -308,14 +315,14 @@ def test_cancel_and_rerun(world: World) -> None:
 
 def test_a_controller_without_an_engine_says_where_to_submit(world: World) -> None:
     bare = make_app(world.running, world.store, ApiSettings(None, True), "0.1.0").test_client()
-    told = bare.post("/api/v1/experiments", json=SWEEP)
-    assert told.status_code == 405
-    assert "submit to one of ./capstan serve --experiments" in told.get_json()["detail"]
+    reported = bare.post("/api/v1/experiments", json=SWEEP)
+    assert reported.status_code == 405
+    assert "submit to one of ./capstan serve --experiments" in reported.get_json()["detail"]
     assert bare.get("/api/v1/experiments").status_code == 200
     assert "experiments" not in bare.put("/api/v1/health").get_json()["detail"]
 
 
-def test_workers_are_told_where_to_report() -> None:
+def test_workers_get_the_address_to_report_to() -> None:
     assert address_for_workers("http://0.0.0.0:81", None) == "http://127.0.0.1:81"
     assert address_for_workers("http://[::]:81", None) == "http://[::1]:81"
     assert address_for_workers("http://192.0.2.7:81", None) == "http://192.0.2.7:81"
@@ -326,8 +333,8 @@ def test_workers_are_told_where_to_report() -> None:
 
 
 def test_without_a_scheduler_it_is_said_where_none_is() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
     with pytest.raises(ExecutorError, match=f"no Dask scheduler answers at {address}"):
         DaskWorkers(address, timeout_s=0.2)
 

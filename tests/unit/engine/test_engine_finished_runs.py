@@ -1,4 +1,4 @@
-"""A run that is kept and told again is the run that was made, whatever fields it has."""
+"""A run that is kept and sent again is the run that was made, whatever fields it has."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FLOWS = {"workload.flows.count": 20, "workload.flows.lead_in_s": 0.5}
 SUBMISSION: dict[str, Any] = {"preset": "small", "schemes": ["ecmp"], "set": FLOWS}
 
 
-def told(kind: Any, number: int) -> Any:
+def reported(kind: Any, number: int) -> Any:
     """A value of a field of this type that is not its default."""
     text = str(kind)
     if "str" in text:
@@ -37,7 +37,7 @@ def told(kind: Any, number: int) -> Any:
 def outcome(plan: Plan, index: int) -> FlowOutcome:
     planned = plan.flows[index]
     values = {
-        one.name: told(one.type, 10 * index + number)
+        one.name: reported(one.type, 10 * index + number)
         for number, one in enumerate(dataclasses.fields(FlowOutcome))
     }
     own = {name: getattr(planned, name) for name in ("id", "traffic_class", "application", "counted")}
@@ -48,7 +48,7 @@ def outcome(plan: Plan, index: int) -> FlowOutcome:
 def whole_run(plan: Plan) -> Run:
     counted = tuple(outcome(plan, index) for index, one in enumerate(plan.flows) if one.counted)
     cpu = CpuUse(
-        **{one.name: told(one.type, number) for number, one in enumerate(dataclasses.fields(CpuUse))}
+        **{one.name: reported(one.type, number) for number, one in enumerate(dataclasses.fields(CpuUse))}
     )
     return Run(
         label="ecmp",

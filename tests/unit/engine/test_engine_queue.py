@@ -30,8 +30,8 @@ POINT_STATES = ("queued", *ACTIVE, *OVER)
 
 
 def job(name: str = "one", fabric: str = "", **changes: Any) -> NewJob:
-    told = {"title": name.title(), "seed": 1, "spec": {"name": name}, "text": f"name: {name}\n"}
-    return NewJob(name=name, runs=2, estimated_s=10.0, fabric=fabric, **told, **changes)
+    reported = {"title": name.title(), "seed": 1, "spec": {"name": name}, "text": f"name: {name}\n"}
+    return NewJob(name=name, runs=2, estimated_s=10.0, fabric=fabric, **reported, **changes)
 
 
 def sweep_of(queue: ExperimentQueue, *fabrics: str) -> int:
@@ -122,7 +122,7 @@ def test_what_failed_is_run_again_and_what_finished_is_not(queue: ExperimentQueu
         queue.rerun(number)
 
 
-def test_cancelling_ends_what_waits_and_tells_what_runs(queue: ExperimentQueue) -> None:
+def test_cancelling_ends_what_waits_and_informs_what_runs(queue: ExperimentQueue) -> None:
     number, other = sweep_of(queue, "a", "a", "a"), queue.submit(job())
     done, running = claim(queue), claim(queue)
     queue.end(*done, "finished", summary={})
@@ -130,7 +130,7 @@ def test_cancelling_ends_what_waits_and_tells_what_runs(queue: ExperimentQueue) 
     queue.cancel(number)
     assert states(queue, number) == ["cancelling", "finished", "cancelling", "cancelled"]
     assert not queue.going_on(*running)
-    queue.end(*running, "interrupted", error="it was told to stop")
+    queue.end(*running, "interrupted", error="it was asked to stop")
     assert states(queue, number) == ["cancelled", "finished", "cancelled", "cancelled"]
     with pytest.raises(StateError, match="nothing is left to cancel"):
         queue.cancel(number)
@@ -161,7 +161,7 @@ def test_a_worker_that_was_given_up_changes_nothing_any_more(queue: ExperimentQu
         store.finish(number, "finished", {})
     assert refused.value.remedy == "cancel it instead"
     kept = store.add_run(number, run_row(), [flow_row(1)], [], attempt=2)
-    assert store.add_run(number, run_row(), [flow_row(1)], [], attempt=2)["id"] == kept["id"], "told twice"
+    assert store.add_run(number, run_row(), [flow_row(1)], [], attempt=2)["id"] == kept["id"], "sent twice"
     with pytest.raises(StateError, match="already"):
         store.add_run(number, run_row(started_at=1.0), [], [], attempt=2)
     with pytest.raises(NotFoundError):
@@ -196,10 +196,10 @@ def test_killed_at_any_moment_nothing_that_was_kept_is_lost(url: str) -> None:
             cwd=ROOT,
         )
         assert program.stdout is not None
-        told = [program.stdout.readline() for _ in range(rng.randrange(1, 9))]
+        reported = [program.stdout.readline() for _ in range(rng.randrange(1, 9))]
         program.send_signal(signal.SIGKILL)
         program.wait()
-        for line in [*told, *program.stdout]:
+        for line in [*reported, *program.stdout]:
             if not line.endswith("\n"):
                 continue
             what, _, value = line.partition(" ")

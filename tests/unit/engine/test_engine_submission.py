@@ -202,7 +202,7 @@ def test_what_is_wrong_is_said_with_its_field(body: dict[str, Any], field: str, 
     assert words in problems[0][1]
 
 
-def test_a_text_has_lines_and_all_problems_are_told_at_once() -> None:
+def test_a_text_has_lines_and_all_problems_are_reported_at_once() -> None:
     text = SMALL.replace("count: 20", "count: -1").replace("repeats: 1", "repeats: many")
     lines = {field: line for field, _, line in wrong(text=text)}
     assert lines == {

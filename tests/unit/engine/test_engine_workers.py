@@ -12,7 +12,7 @@ import pytest
 
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
-from controller.store.queue import ExperimentQueue
+from controller.store.queue import Claimed, ExperimentQueue
 from engine.dispatcher import ELSEWHERE, Engine
 from engine.executors import Order, WorkerEnd
 from engine.submission import SubmissionBody, read_submission
@@ -74,6 +74,16 @@ def submit(engine: Engine, **changes: Any) -> int:
     return engine.submit(read_submission(SubmissionBody(**(ONE | changes))))
 
 
+def begin(engine: Engine, workers: SomeWorkers) -> tuple[int, Order, Future[WorkerEnd], Claimed]:
+    """Submit an experiment, which the first worker that the engine starts claims."""
+    number = submit(engine)
+    eventually(lambda: len(workers.started) == 1)
+    order, future = workers.started[0]
+    claimed = engine.claim(f"{order.name}@there:1", "", "simulations")
+    assert claimed is not None
+    return number, order, future, claimed
+
+
 def state(engine: Engine, number: int) -> tuple[str, str]:
     top = engine.queue.standing(number)[0]
     return top["state"], top["error"]
@@ -107,11 +117,7 @@ def test_points_that_cannot_be_put_together_fail_their_sweep_and_hold_up_no_othe
 def test_a_cluster_that_is_out_of_reach_is_said_and_does_not_stop_the_queue(
     engine: Engine, workers: SomeWorkers
 ) -> None:
-    first = submit(engine)
-    eventually(lambda: len(workers.started) == 1)
-    order, future = workers.started[0]
-    claimed = engine.claim(f"{order.name}@there:1", "", "simulations")
-    assert claimed is not None
+    first, _, future, claimed = begin(engine, workers)
     workers.gone = "no Dask scheduler answers: start it again"
     future.cancel()  # as Dask does when it has lost its scheduler
     second = submit(engine)
@@ -137,10 +143,7 @@ def test_a_lone_simulation_has_no_more_cores_than_the_machine_that_it_runs_on(
 def test_what_workers_of_a_cluster_are_at_is_theirs_when_the_controller_ends(
     engine: Engine, workers: SomeWorkers
 ) -> None:
-    number = submit(engine)
-    eventually(lambda: len(workers.started) == 1)
-    order, _ = workers.started[0]
-    assert engine.claim(f"{order.name}@there:1", "", "simulations") is not None
+    number, *_ = begin(engine, workers)
     engine.stop()
     assert state(engine, number)[0] == "running", "the next controller finds it at work"
 
@@ -148,12 +151,9 @@ def test_what_workers_of_a_cluster_are_at_is_theirs_when_the_controller_ends(
 def test_a_worker_that_dask_began_anew_elsewhere_is_not_at_what_it_had_before(
     engine: Engine, workers: SomeWorkers
 ) -> None:
-    first, second = submit(engine), submit(engine)
-    eventually(lambda: len(workers.started) == 1)
-    order, _ = workers.started[0]
-    before = engine.claim(f"{order.name}@lost:1", "", "simulations")
-    assert before is not None
-    claimed = engine.claim(f"{order.name}@there:9", "", "simulations")
+    first, order, _, before = begin(engine, workers)
+    second = submit(engine)
+    claimed = engine.claim(f"{order.name}@elsewhere:9", "", "simulations")
     assert claimed is not None
     assert (before.experiment, claimed.experiment) == (first, second)
     assert state(engine, first) == ("interrupted", "its worker ended, and was started again")

@@ -1,4 +1,4 @@
-"""Figures look the same everywhere, can be told apart by everybody, and come out as the same bytes."""
+"""Figures look the same everywhere, can be distinguished by everybody, and come out as the same bytes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_no_two_schemes_share_a_colour() -> None:
     assert len(set(colours)) == len(colours)
 
 
-def test_the_schemes_that_come_with_capstan_are_told_apart() -> None:
+def test_the_schemes_that_come_with_capstan_are_distinguished() -> None:
     drawn = [(one.colour, one.marker, one.line) for one in map(style.scheme_style, scheme_names())]
     assert len(set(drawn)) == len(drawn)
 

@@ -1,4 +1,4 @@
-"""What one peer can make an agent keep is bounded over all of its flows, and costs nobody else anything."""
+"""What one peer can make an agent keep is bounded over all of its flows, and costs no other anything."""
 
 from __future__ import annotations
 

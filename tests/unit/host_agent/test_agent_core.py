@@ -289,7 +289,7 @@ def test_group_addresses_and_unknown_hosts_are_counted() -> None:
     assert answer[20:22] == b"\x03\x01"  # host unreachable
 
 
-def test_a_flows_paths_are_told_for_each_class_its_packets_came_in() -> None:
+def test_a_flows_paths_are_reported_for_each_class_its_packets_came_in() -> None:
     """A long flow sends its first bytes as a short one, and its sender's window probes are control packets."""
     sender, receiver = pair(Policy(1, "test", 0.001, short_limit_bytes=3000))
     taken = {TrafficClass.SHORT: 4, TrafficClass.LONG: 5, TrafficClass.CONTROL: 4}
@@ -321,7 +321,7 @@ class Reports(Rule):
 
 
 @pytest.mark.parametrize("stamp", [1, 7, 4095])
-def test_feedback_tells_the_sender_which_path_an_entropy_value_takes(stamp: int) -> None:
+def test_feedback_informs_the_sender_which_path_an_entropy_value_takes(stamp: int) -> None:
     reports = Reports()
     _, receiver = pair(policy())
     sender = AgentCore("a", A.session, MTU, np.random.default_rng(1), own_path=lambda *_: reports)

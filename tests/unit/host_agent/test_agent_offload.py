@@ -95,7 +95,7 @@ def test_segments_are_the_kernels(version, size, length, sequence, number, flags
     assert position == length
 
 
-def test_reads_are_told_apart() -> None:
+def test_reads_are_distinguished() -> None:
     plain = tcp(b"x" * 10)
     assert read(VNET.pack(0, 0, 0, 0, 0, 0) + plain) == (plain, 0)
     assert read(VNET.pack(1, 1, 40, 1374, 20, 16) + plain) == (plain, 1374)

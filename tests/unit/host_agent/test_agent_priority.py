@@ -152,21 +152,26 @@ def test_an_announced_size_decides_from_the_first_packet_on() -> None:
     assert _priorities(core) == [0, 0, 1, 1, 2, 2, 0, 0]
 
 
-def test_flows_that_end_are_told_of_once_and_only_where_it_is_wanted() -> None:
+def test_flows_that_end_are_reported_once_and_only_where_it_is_wanted() -> None:
     for policy, wanted in ((PIAS, False), (TPFS, True)):
         core = _agent(policy)
         core.packet_from_host(tcp(flags=SYN), 1.0)
         core.packet_from_host(_data(700), 1.5)
         core.packet_from_host(_data(300, 700, FIN | ACK | PSH), 2.0)
         core.packet_from_host(_data(300, 700, FIN | ACK | PSH), 2.5)
-        told = core.finished_flows(3.0)
-        assert (told is not None) == wanted
-        if told is not None:
-            assert (told.source, told.source_port, told.destination, told.destination_port) == (
+        reported = core.finished_flows(3.0)
+        assert (reported is not None) == wanted
+        if reported is not None:
+            assert (reported.source, reported.source_port, reported.destination, reported.destination_port) == (
                 [HOST1], [40000], [HOST2], [80],
             )  # fmt: skip
-            assert (told.bytes, told.start_s, told.end_s, told.now_s) == ([1000], [1.0], [2.0], 3.0)
-            assert FrameReader().feed(encode(told)) == [told]
+            assert (reported.bytes, reported.start_s, reported.end_s, reported.now_s) == (
+                [1000],
+                [1.0],
+                [2.0],
+                3.0,
+            )
+            assert FrameReader().feed(encode(reported)) == [reported]
         assert core.finished_flows(3.0) is None
 
 
@@ -174,23 +179,23 @@ def test_idle_flows_and_new_connections_end_a_flow_and_empty_ones_do_not_count()
     core = _agent(TPFS)
     core.packet_from_host(_data(700), 1.0)
     core.packet_from_host(tcp(flags=SYN), 5.0)
-    told = core.finished_flows(5.0)
-    assert told is not None
-    assert (told.bytes, told.end_s) == ([700], [1.0])
+    reported = core.finished_flows(5.0)
+    assert reported is not None
+    assert (reported.bytes, reported.end_s) == ([700], [1.0])
     core.packet_from_host(_data(50), 6.0)
     core.packet_from_host(tcp(flags=SYN, ports=(1, 2)), 6.0)
     core.handle_timer(100.0)
-    told = core.finished_flows(100.0)
-    assert told is not None
-    assert (told.bytes, told.start_s, told.end_s) == ([50], [5.0], [6.0])
+    reported = core.finished_flows(100.0)
+    assert reported is not None
+    assert (reported.bytes, reported.start_s, reported.end_s) == ([50], [5.0], [6.0])
 
 
 def test_a_super_packet_that_ends_a_flow_is_seen() -> None:
     core = _agent(TPFS)
     core.super_packet_from_host(_data(9000, 0, FIN | ACK | PSH), 1000, 1.0)
-    told = core.finished_flows(1.0)
-    assert told is not None
-    assert told.bytes == [9000]
+    reported = core.finished_flows(1.0)
+    assert reported is not None
+    assert reported.bytes == [9000]
 
 
 @pytest.mark.parametrize(

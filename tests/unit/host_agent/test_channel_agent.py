@@ -71,7 +71,7 @@ def test_the_same_over_tcp_and_tls_with_an_authority_of_our_own(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("wrong", ["authority", "name"])
-def test_a_controller_with_another_certificate_is_never_told_who_we_are(
+def test_a_controller_with_another_certificate_never_learns_who_we_are(
     tmp_path: Path, wrong: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -277,7 +277,7 @@ def test_pings_are_answered_and_keep_the_channel(tmp_path: Path, monkeypatch: py
     assert kept[0] >= 1.5
 
 
-def test_a_controller_that_does_not_read_holds_nobody_up(
+def test_a_controller_that_does_not_read_delays_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(channel_module, "SILENCE_S", 3600.0)

@@ -139,15 +139,15 @@ def closest(p: Fraction) -> int:
     return min(range(1, 65), key=cost)
 
 
-def test_the_document_tells_the_optima_that_follow() -> None:
+def test_the_document_states_the_optima_that_follow() -> None:
     readings = {reading.name: reading for reading in unit_size.READINGS}
     assert [closest(Fraction(round(100 * p), 100)) for p in unit_size.PRINTED] == [29, 31, 33, 41]
     table = re.findall(
         r"^\| `([a-z ]+)` \|.*\| (\d+), (\d+), (\d+), (\d+) \|$", DOCUMENT.read_text(), re.MULTILINE
     )
     assert {name for name, *_ in table} == set(readings)
-    for name, *told in table:
-        assert [readings[name].optimum(p) for p in unit_size.PRINTED] == list(map(int, told)), name
+    for name, *reported in table:
+        assert [readings[name].optimum(p) for p in unit_size.PRINTED] == list(map(int, reported)), name
 
 
 def test_every_optimum_of_a_reading_is_a_local_minimum() -> None:

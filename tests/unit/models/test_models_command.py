@@ -21,7 +21,7 @@ X = Axis("x")
 
 
 @pytest.mark.parametrize("name", list(MODELS))
-def test_every_model_is_drawn_and_told(name: str, tmp_path: Path) -> None:
+def test_every_model_is_drawn_and_printed(name: str, tmp_path: Path) -> None:
     file = tmp_path / "model.json"
     args = ["model", name, "--figures", str(tmp_path), "--json", str(file)]
     result = CliRunner(env={"COLUMNS": "80"}).invoke(capstan, args)
@@ -54,10 +54,10 @@ def test_json_on_standard_output_is_alone_there(tmp_path: Path) -> None:
 
 
 def test_without_a_name_the_models_are_listed() -> None:
-    told = CliRunner().invoke(capstan, ["model"])
-    assert told.exit_code == 0
-    assert all(name in told.output for name in MODELS)
-    rows = [line.split(maxsplit=1) for line in told.output.splitlines()[: len(MODELS)]]
+    reported = CliRunner().invoke(capstan, ["model"])
+    assert reported.exit_code == 0
+    assert all(name in reported.output for name in MODELS)
+    rows = [line.split(maxsplit=1) for line in reported.output.splitlines()[: len(MODELS)]]
     assert rows == [[name, model.shows] for name, model in MODELS.items()], (
         "a name is apart from what it shows"
     )
@@ -65,7 +65,7 @@ def test_without_a_name_the_models_are_listed() -> None:
     assert [one["name"] for one in document["models"]] == list(MODELS)
 
 
-def test_a_model_that_is_not_known_is_told_with_what_was_meant() -> None:
+def test_a_model_that_is_not_known_is_refused_with_what_was_meant() -> None:
     with pytest.raises(ValueError, match=r"model 'caps-fig7' is not known; did you mean 'caps-fig"):
         model_named("caps-fig7")
     done = subprocess.run(

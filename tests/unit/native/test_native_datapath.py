@@ -146,7 +146,7 @@ def test_refused_writes_are_counted() -> None:
 @given(
     packets(), st.sampled_from([(0, 0), (1, 700), (0x81, 9), (4, 700), (1, 0), (3, 5)]), st.integers(0, 70)
 )
-def test_reads_tell_what_a_look_tells(chosen, gso, cut):  # type: ignore[no-untyped-def]
+def test_reads_return_what_a_look_returns(chosen, gso, cut):  # type: ignore[no-untyped-def]
     kind, size = gso
     reads = capstan_native.TunReader(InnerPacket)
     for packet in chosen:

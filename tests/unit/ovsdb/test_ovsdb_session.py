@@ -130,7 +130,7 @@ def test_a_server_that_asks_and_does_not_read_is_let_go(tmp_path: Path) -> None:
     watcher.post(lambda: None)  # after its end: nothing is written anywhere
 
 
-def test_it_asks_answers_and_tells_outcomes() -> None:
+def test_it_asks_answers_and_reports_outcomes() -> None:
     session = OvsdbSession(COLUMNS, 0.0)
     (asked,) = sent(session)
     assert asked["params"][2] == {name: {"columns": list(columns)} for name, columns in COLUMNS.items()}
@@ -240,7 +240,7 @@ def test_the_watcher_keeps_up_and_comes_back(server: Server) -> None:
     watcher.start()
     try:
         watcher.watch("one", server.place / "db.sock")
-        watcher.watch("nobody", server.place / "nobody.sock")
+        watcher.watch("absent", server.place / "absent.sock")
         eventually(lambda: bool(seen) and seen[-1] is not None)
         (uuid,) = seen[-1]["QoS"]  # type: ignore[index]
         operations = [
@@ -255,7 +255,7 @@ def test_the_watcher_keeps_up_and_comes_back(server: Server) -> None:
         assert done[1][2] != ""
         eventually(lambda: seen[-1]["QoS"][uuid]["other_config"] == {"x": "3"})  # type: ignore[index]
         assert watcher.problem("one") == ""
-        assert "No such file" in watcher.problem("nobody")
+        assert "No such file" in watcher.problem("absent")
         server.kill()
         eventually(lambda: seen[-1] is None)
         assert watcher.problem("one") != ""
@@ -305,7 +305,7 @@ def test_the_service_asks_for_queues_waits_and_reads_counters(server: Server) ->
         eventually(lambda: "capstan-queues" not in server.qos("other_config"))
         server.kill()
         eventually(lambda: not service.snapshot(0.0)[0].ports)
-        assert service.wait(60) == [], "one queue is what a switch has, whoever answers"
+        assert service.wait(60) == [], "one queue is what a switch has, whichever answers"
         service.set_queues(eight)
         assert "cannot be asked for queues" in service.wait(0.1)[0]
         server.start()

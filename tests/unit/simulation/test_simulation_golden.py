@@ -1,4 +1,4 @@
-"""What each scheme came to on one small spec: a change of behaviour is to be seen, whoever makes it.
+"""What each scheme came to on one small spec: a change of behaviour is to be seen, whatever makes it.
 
 CAPSTAN_WRITE_GOLDEN=1 writes the file anew.
 """

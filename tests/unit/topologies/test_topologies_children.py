@@ -74,16 +74,16 @@ def test_a_start_that_is_interrupted_leaves_no_process() -> None:
 def test_a_command_that_is_interrupted_while_it_starts_leaves_no_process() -> None:
     """The child looks for its program in 40 000 directories first; the interrupt comes meanwhile."""
     environment = {**os.environ, "PATH": "/-:" * 40_000 + os.environ["PATH"], "CAPSTAN_LAB": MARK}
-    interrupt = f"read told; sleep 0.02; kill -USR1 {os.getpid()}"
+    interrupt = f"read line; sleep 0.02; kill -USR1 {os.getpid()}"
     with subprocess.Popen(["sh", "-c", interrupt], stdin=subprocess.PIPE, bufsize=0) as shell:
 
-        def tell_and_start() -> None:
+        def write_and_start() -> None:
             assert shell.stdin is not None
             shell.stdin.write(b"now\n")
             complete(["sleep", "1000"], environment)
 
         with pytest.raises(Interrupted):
-            tell_and_start()
+            write_and_start()
     assert find_processes(MARK) == []
 
 

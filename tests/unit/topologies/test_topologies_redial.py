@@ -1,4 +1,4 @@
-"""Which switches are told to dial the controller, from the kernel's own table of connections."""
+"""Which switches are made to dial the controller, from the kernel's own table of connections."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_real_connections_are_found(bound: str) -> None:
     assert not read_table(own_table(), endpoint)[0]
 
 
-def test_nobody_listens_nobody_dials() -> None:
+def test_no_listener_no_dialling() -> None:
     policy = RedialPolicy(SWITCHES)
     assert all(policy.observe(tick / 10, False, []) == [] for tick in range(200))
 

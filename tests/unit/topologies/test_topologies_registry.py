@@ -195,7 +195,7 @@ def test_exec_says_what_is_wrong() -> None:
     assert f"--net=/proc/{os.getpid()}/ns/net" in host_command(record, "h1", ["true"], Path("/x"))
 
 
-def test_the_reaper_ends_when_told(run_root: Path) -> None:
+def test_the_reaper_ends_when_asked(run_root: Path) -> None:
     """Without a lab there is nothing to end; it must still go when its launcher's pipe closes."""
     done = subprocess.run(
         [sys.executable, "-m", "topologies.reaper", f"not{TAG}", str(os.getpid())],
@@ -217,7 +217,7 @@ def test_a_reaper_ends_only_the_lab_of_its_own_launcher(run_root: Path) -> None:
 
 
 def test_a_launcher_killed_while_it_registers_leaves_no_lab(run_root: Path) -> None:
-    """What it leaves is a draft: no lab, in nobody's way, and gone with the reaper or `clean`."""
+    """What it leaves is a draft: no lab, in no other's way, and gone with the reaper or `clean`."""
     for end in (lambda: registry.end_lab_of(ABC, 77, None), registry.clean):
         draft = run_root / f".{ABC}-77"
         draft.mkdir(parents=True)

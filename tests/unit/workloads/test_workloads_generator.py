@@ -69,7 +69,7 @@ for _ in range(os.getpid() * 97 % 20_000):
 
 
 def free_port() -> int:
-    """A port that is free, another each time, and that the kernel gives to nobody who asks for any."""
+    """A port that is free, another each time, and that the kernel gives to no program that asks for any."""
     while True:
         port = next(_ports)
         with socket.socket() as probe, contextlib.suppress(OSError):

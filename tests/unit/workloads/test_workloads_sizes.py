@@ -114,9 +114,9 @@ def test_a_share_beyond_all_flows_is_refused() -> None:
 @pytest.mark.parametrize("name", table_names())
 def test_what_a_run_records_of_a_table_is_its_source_and_the_mean_of_what_is_drawn(name: str) -> None:
     sizes = Sizes(kind="table", table=name, scale=0.5)
-    told = describe_sizes(sizes)
+    reported = describe_sizes(sizes)
     lines = (TABLES / f"{name}.csv").read_text().splitlines()
-    assert f"# {told['source']}" == lines[0]
+    assert f"# {reported['source']}" == lines[0]
     (mean,) = (float(line.split()[2]) for line in lines if line.startswith("# mean"))
-    assert told["mean_bytes"] == pytest.approx(mean / 2, rel=1e-3)
-    assert (told["table"], told["kind"], told["scale"]) == (name, "table", 0.5)
+    assert reported["mean_bytes"] == pytest.approx(mean / 2, rel=1e-3)
+    assert (reported["table"], reported["kind"], reported["scale"]) == (name, "table", 0.5)

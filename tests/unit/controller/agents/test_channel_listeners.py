@@ -26,7 +26,7 @@ def open_and_close(directory: Path, path: Path | None, tcp: TcpListener | None =
     server.stop()
 
 
-def test_sockets_are_private_and_gone_afterwards_and_never_taken_from_somebody(tmp_path: Path) -> None:
+def test_sockets_are_private_and_gone_afterwards_and_never_taken_from_another(tmp_path: Path) -> None:
     with served(tmp_path) as at:
         assert stat.S_IMODE(at.socket_path.stat().st_mode) == 0o660
         with pytest.raises(ChannelError, match=r"another controller listens on .*agents\.sock"):
@@ -50,7 +50,7 @@ def test_sockets_are_private_and_gone_afterwards_and_never_taken_from_somebody(t
         open_and_close(tmp_path, tmp_path / "no" / "such" / "directory")
 
 
-def test_a_socket_that_somebody_else_put_there_meanwhile_stays(tmp_path: Path) -> None:
+def test_a_socket_that_another_program_put_there_meanwhile_stays(tmp_path: Path) -> None:
     with served(tmp_path) as at:
         os.rename(at.socket_path, tmp_path / "moved")
         other = socket.socket(socket.AF_UNIX)
@@ -59,7 +59,7 @@ def test_a_socket_that_somebody_else_put_there_meanwhile_stays(tmp_path: Path) -
     other.close()
 
 
-def test_tls_lets_in_whoever_trusts_our_authority_and_nobody_without_tls(tmp_path: Path) -> None:
+def test_tls_lets_in_all_who_trust_our_authority_and_none_without_tls(tmp_path: Path) -> None:
     ca = make_ca(tmp_path / "ca")
     with served(tmp_path, TcpListener("127.0.0.1", 0, ca.certificate, ca.key)) as at:
         port = at.server.tcp_port

@@ -38,7 +38,7 @@ def member(host: str, underlay: int, overlay: int) -> Member:
 
 
 @given(EVENTS)
-def test_no_address_has_two_owners_and_nobody_who_is_here_loses_his(
+def test_no_address_has_two_owners_and_no_host_that_is_here_loses_its_own(
     events: list[tuple[str, str, int, int, float]],
 ) -> None:
     now = 100.0

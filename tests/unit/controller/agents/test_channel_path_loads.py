@@ -52,19 +52,19 @@ def test_each_host_knows_what_the_others_at_its_leaf_have_together(
 ) -> None:
     shared = PathLoads()
     newest: dict[str, PathLoad] = {}
-    told: dict[str, PathLoad] = dict.fromkeys(leaves, NOTHING)
+    reported: dict[str, PathLoad] = dict.fromkeys(leaves, NOTHING)
     for host, load in puts:
         shared.put(host, load)
         newest[host] = load
         changed = dict(shared.changes(leaves))
-        told |= changed
+        reported |= changed
         for one, leaf in leaves.items():
             if one not in newest or not leaf:
                 assert one not in changed
                 continue
             others = [other for other in leaves if other != one and leaves[other] == leaf and other in newest]
-            assert told[one] == together([newest[other] for other in others])
-        assert dict(shared.changes(leaves)) == {}, "nobody is told the same twice"
+            assert reported[one] == together([newest[other] for other in others])
+        assert dict(shared.changes(leaves)) == {}, "no leaf gets the same twice"
 
 
 def test_what_is_no_path_no_number_of_flows_or_no_delay_is_left_out() -> None:
@@ -76,7 +76,7 @@ def test_what_is_no_path_no_number_of_flows_or_no_delay_is_left_out() -> None:
     assert dict(shared.changes({"h1": "a", "h2": "a"})) == {"h2": PathLoad({"8": 2}, {"x": {"10": 0.5}})}
 
 
-def test_a_host_that_is_gone_has_nothing_and_is_told_all_when_it_is_back() -> None:
+def test_a_host_that_is_gone_has_nothing_and_gets_all_when_it_is_back() -> None:
     shared = PathLoads()
     shared.put("h1", PathLoad({"1": 2}, {"x": {"5": 0.5}}))
     shared.put("h2", PathLoad({"1": 3}, {}))
@@ -90,7 +90,7 @@ def test_a_host_that_is_gone_has_nothing_and_is_told_all_when_it_is_back() -> No
     assert dict(shared.changes({"h1": "a", "h2": "a"})) == {}
 
 
-def test_agents_of_a_leaf_hear_of_each_other_and_of_nobody_else(tmp_path: Path) -> None:
+def test_agents_of_a_leaf_hear_of_each_other_and_of_no_other(tmp_path: Path) -> None:
     with served(tmp_path) as at:
         server = at.server
         server.set_policy(Policy(1, "tr", long=ClassPolicy(PathSettings("tr"))))

@@ -1,4 +1,4 @@
-"""What agents are told of paths: those of their leaf, at join and whenever they change. Over real sockets."""
+"""What agents get of paths: those of their leaf, at join and whenever they change. Over real sockets."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def before_policy(agent: RawAgent, version: int) -> list[Message]:
     raise AssertionError(f"closed before policy {version} came")
 
 
-def told(agents: list[RawAgent], server: AgentServer, version: int) -> list[list[Paths]]:
-    """The paths that each agent was told, up to now: a policy of *version* ends the stream."""
+def reported(agents: list[RawAgent], server: AgentServer, version: int) -> list[list[Paths]]:
+    """The paths that each agent got, up to now: a policy of *version* ends the stream."""
     server.set_policy(Policy(version, "caps"))
     return [[one for one in before_policy(agent, version) if isinstance(one, Paths)] for agent in agents]
 
 
-def test_an_agent_is_told_the_paths_of_its_leaf_at_join_and_when_they_change(tmp_path: Path) -> None:
+def test_an_agent_gets_the_paths_of_its_leaf_at_join_and_when_they_change(tmp_path: Path) -> None:
     with served(tmp_path) as at:
         server = at.server
         server.set_policy(Policy(1, "caps"))
@@ -47,18 +47,20 @@ def test_an_agent_is_told_the_paths_of_its_leaf_at_join_and_when_they_change(tmp
         changed = Paths({L2: (1026,)}, {"short": (1026,)})
         server.set_paths(L1, changed)
         assert one.next(Paths) == changed
-        server.set_paths(L1, changed)  # no news
-        assert told(agents, server, 2) == [[], []]
+        server.set_paths(L1, changed)  # nothing new
+        assert reported(agents, server, 2) == [[], []]
         for agent in agents:
             agent.close()
 
 
-def test_an_agent_is_told_as_soon_as_its_leaf_is_known_and_again_when_its_host_moves(tmp_path: Path) -> None:
+def test_an_agent_is_informed_as_soon_as_its_leaf_is_known_and_again_when_its_host_moves(
+    tmp_path: Path,
+) -> None:
     with served(tmp_path) as at:
         at.server.set_paths(L1, Paths({L2: (1,)}))
         at.server.set_paths(L2, Paths({L1: (2,)}))
         agent = RawAgent.joined(at.socket_path)
-        assert told([agent], at.server, 1) == [[]]
+        assert reported([agent], at.server, 1) == [[]]
         at.server.set_leaf("10.0.1.1", L1)
         assert agent.next(Paths) == Paths({L2: (1,)})
         at.server.set_leaf("10.0.1.1", L2)

@@ -81,7 +81,7 @@ BAD_FRAMES = {
     "no JSON": frame(6, 0x4A, b"{nope"),
     "JSON that is not an object": frame(3, 0x4A, b"[]"),
     "bottomless JSON": frame(60_001, 0x4A, b"[" * 60_000),
-    "a type that nobody knows": frame(16, 0x4A, b'{"type":"quit"}'),
+    "a type that is not known": frame(16, 0x4A, b'{"type":"quit"}'),
     "a field of another type": frame(25, 0x4A, b'{"type":"ping","id":"x"}'),
     "bytes that are no text": frame(4, 0x4A, b"\xff\xfe\xfd"),
     "text of another protocol": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -197,7 +197,7 @@ def test_truncated_frames_at_the_end_of_a_connection_do_no_harm(tmp_path: Path) 
         agent.close()
 
 
-def test_nobody_may_say_much_before_it_is_known_who_speaks(tmp_path: Path) -> None:
+def test_no_client_may_say_much_before_it_is_known_who_speaks(tmp_path: Path) -> None:
     with served(tmp_path) as at:
         flood = RawAgent.unix(at.socket_path)
         flood.next(Challenge)
@@ -223,7 +223,9 @@ def test_nobody_may_say_much_before_it_is_known_who_speaks(tmp_path: Path) -> No
         ({"session": -1}, "not a 32-bit number"),
     ],
 )
-def test_an_agent_that_cannot_be_is_told_why(tmp_path: Path, changes: dict[str, object], reason: str) -> None:
+def test_an_agent_that_cannot_be_gets_the_reason(
+    tmp_path: Path, changes: dict[str, object], reason: str
+) -> None:
     with served(tmp_path) as at:
         agent = RawAgent.unix(at.socket_path)
         agent.send(hello(1, agent.next(Challenge).nonce, **changes))
@@ -277,7 +279,7 @@ def test_an_address_has_one_owner(tmp_path: Path) -> None:
         first.close()
         eventually(lambda: at.connected() == [], "h1 without a channel")
         third = RawAgent.joined(at.socket_path, 2, underlay_ip="10.0.1.1")
-        assert [member.host for member in at.left] == ["h1"], "whoever is not here cannot keep an address"
+        assert [member.host for member in at.left] == ["h1"], "a host that is not here cannot keep an address"
         third.close()
 
 
@@ -292,7 +294,7 @@ def test_a_second_agent_of_a_host_takes_the_place_of_the_first(tmp_path: Path) -
         new.close()
 
 
-def test_an_agent_that_reads_nothing_is_dropped_and_holds_nobody_up(tmp_path: Path) -> None:
+def test_an_agent_that_reads_nothing_is_dropped_and_delays_no_other(tmp_path: Path) -> None:
     with served(tmp_path, timing=Timing(ping_s=0.05, dead_s=3.0)) as at:
         deaf = RawAgent.joined(at.socket_path, 1)
         deaf.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -338,7 +340,7 @@ def test_members_outlive_the_controller_and_a_damaged_list_does_not_stop_it(
         assert [one["host"] for one in json.loads((tmp_path / "members.json").read_text())] == ["h2"]
 
 
-def test_the_log_says_why_somebody_was_refused_and_never_the_token(
+def test_the_log_says_why_a_client_was_refused_and_never_the_token(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -56,7 +56,7 @@ def test_a_token_for_reading_changes_nothing(guarded: World) -> None:
 
 
 @pytest.mark.parametrize(("token", "role", "may"), [(OPERATE, "operate", 201), (READ, "read", 403)])
-def test_a_cookie_stands_for_its_token_and_does_not_tell_it(
+def test_a_cookie_stands_for_its_token_and_does_not_show_it(
     guarded: World, token: str, role: str, may: int
 ) -> None:
     client = guarded.app.test_client()

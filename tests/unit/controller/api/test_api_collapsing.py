@@ -26,7 +26,7 @@ PIECE = b"x" * (1 << 20)
 
 @dataclass
 class Served:
-    """An application whose answers tell how many were made before."""
+    """An application whose answers say how many were made before."""
 
     port: int
     server: HttpServer
@@ -156,7 +156,7 @@ def test_who_waits_for_the_same_gets_one_answer(served: Served) -> None:
     assert served.server.requests.coalesced == 19
 
 
-def test_nobody_gets_an_answer_that_was_begun_before(served: Served) -> None:
+def test_no_client_gets_an_answer_that_was_begun_before(served: Served) -> None:
     with ExitStack() as stack:
         hold(served, stack)
         late = [served.ask("GET /hold HTTP/1.1") for _ in range(3)]
@@ -194,7 +194,7 @@ def _alone(served: Served, lines: tuple[str, ...]) -> tuple[bytes, int, bytes]:
 
 
 def _shape(asking: Asking) -> tuple[bytes, int, bytes]:
-    """An answer but for its date and the number that tells which one it is, and whether its connection ends."""
+    """An answer but for its date and the number that says which it is, and whether its connection ends."""
     head, body = asking.heard()[0]
     lines = b"\n".join(
         line for line in head.split(b"\r\n") if not line.startswith((b"Date:", b"Content-Length:"))
@@ -215,7 +215,7 @@ def test_one_connection_gets_its_answers_in_order(served: Served) -> None:
             assert second.startswith(b"b ")
 
 
-def test_who_left_keeps_nobody_from_an_answer(served: Served) -> None:
+def test_who_left_keeps_no_other_from_an_answer(served: Served) -> None:
     with ExitStack() as stack:
         hold(served, stack)
         gone, stays = (served.ask("GET /number/a HTTP/1.1") for _ in range(2))

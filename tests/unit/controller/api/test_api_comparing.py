@@ -49,15 +49,15 @@ def test_two_experiments_are_compared_by_what_both_have(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         {}, {"schemes": 3}, {"schemes": {"caps": 3}}, {"schemes": {"caps": {"short": [1]}}},
         {"schemes": {"caps": {"short": {"afct_ms": "x", "n": 3}}}},
         {"schemes": {"caps": {"short": {"afct_ms": 0, "afct_ci_ms": [1], "n": "many"}}}},
     ],
 )  # fmt: skip
-def test_summaries_of_another_form_are_no_error(world: World, told: dict[str, Any]) -> None:
+def test_summaries_of_another_form_are_no_error(world: World, reported: dict[str, Any]) -> None:
     """What clients keep there is theirs to say."""
-    one, other = finished(world, told), finished(world, summary(40.0))
+    one, other = finished(world, reported), finished(world, summary(40.0))
     for path in (f"/experiments/{one}/compare?with={other}", f"/experiments/{other}/compare?with={one}"):
         world.get(path)

@@ -348,17 +348,19 @@ def test_no_body_whatever_is_an_unexpected_error(world: World, body: Any, path: 
     world.check(method, path, answer)
 
 
-def test_events_tell_of_experiments(world: World) -> None:
+def test_events_report_experiments(world: World) -> None:
     since = world.get("/events")["cursor"]
-    made = world.ask("POST", "/experiments/recorded", 201, json={"name": "told", "seed": 1, "spec": {}})
+    made = world.ask("POST", "/experiments/recorded", 201, json={"name": "reported", "seed": 1, "spec": {}})
     run = {"scheme": "caps", "repeat": 2, "seed": 3, "started_at": time.time(), "measures": {}}
     added = world.ask("POST", f"/experiments/{made['id']}/runs", 201, json=run)
     world.ask("PATCH", f"/experiments/{made['id']}", json={"state": "failed", "error": "no"})
-    told = world.get(f"/events?since={since}")["events"]
-    assert [one["kind"] for one in told] == ["experiment-created", "run-added", "experiment-ended"]
-    assert {one["experiment"] for one in told} == {made["id"]}
-    assert {"run": added["id"], "label": "caps", "repeat": 2, "state": "running"}.items() <= told[1].items()
-    assert told[2]["state"] == "failed"
+    reported = world.get(f"/events?since={since}")["events"]
+    assert [one["kind"] for one in reported] == ["experiment-created", "run-added", "experiment-ended"]
+    assert {one["experiment"] for one in reported} == {made["id"]}
+    assert {"run": added["id"], "label": "caps", "repeat": 2, "state": "running"}.items() <= reported[
+        1
+    ].items()
+    assert reported[2]["state"] == "failed"
 
 
 def test_of_runs_that_come_at_once_one_is_kept_after_the_other(

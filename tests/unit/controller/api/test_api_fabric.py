@@ -230,7 +230,7 @@ def test_impairments_are_refused_outside_labs(tmp_path: Path) -> None:
         assert "in labs only" in world.ask("PUT", "/agents/h1/impairment", 403, json={})["detail"]
 
 
-def test_events_tell_in_order_what_happened_with_a_cursor(world: World) -> None:
+def test_events_say_in_order_what_happened_with_a_cursor(world: World) -> None:
     start = world.get("/events")["cursor"]
     before = time.time()
     with obedient_agent(world, 1):
@@ -264,7 +264,7 @@ def _of(world: World, since: int, kinds: set[str]) -> list[dict[str, Any]]:
     return events if kinds <= {event["kind"] for event in events} else []
 
 
-def test_modes_without_a_cursor_tell_only_where_to_begin(world: World) -> None:
+def test_modes_without_a_cursor_say_only_where_to_begin(world: World) -> None:
     assert world.get("/modes")["events"] == []
     assert world.get("/modes?since=0")["leaves"] == []
 

@@ -31,7 +31,7 @@ class Ports:
         self.down: set[PortRef] = set()
         self.slow: dict[PortRef, PortLimit] = {}
         self.agents = {"h1", "h2"}
-        self.told: list[FaultBegan | FaultEnded] = []
+        self.reported: list[FaultBegan | FaultEnded] = []
         self.away: set[int] = set()
         """Switches."""
 
@@ -51,7 +51,7 @@ class Ports:
     def set_ports(self, ports: Iterable[PortRef], up: bool) -> frozenset[PortRef]:
         away = frozenset(port for port in ports if port.dpid in self.away)
         for port in set(ports) - away:
-            assert (port in self.down) == up, "told once each way"
+            assert (port in self.down) == up, "set once each way"
             (self.down.discard if up else self.down.add)(port)
         return away
 
@@ -62,7 +62,7 @@ def ports() -> Ports:
 
 
 def made(tmp_path: Path, ports: Ports) -> Faults:
-    return Faults(tmp_path / "faults.json", ports, ports.told.append)
+    return Faults(tmp_path / "faults.json", ports, ports.reported.append)
 
 
 def test_a_link_goes_down_at_its_upper_end_and_comes_back(tmp_path: Path, ports: Ports) -> None:
@@ -75,7 +75,7 @@ def test_a_link_goes_down_at_its_upper_end_and_comes_back(tmp_path: Path, ports:
     assert ports.down == {PortRef(9, 1), PortRef(1, 7)}, "the switch's end of a host's link"
     assert faults.end(fault.id) == fault
     assert [one.id for one in faults.all()] == [access.id]
-    assert [type(one) for one in ports.told] == [FaultBegan, FaultBegan, FaultEnded]
+    assert [type(one) for one in ports.reported] == [FaultBegan, FaultBegan, FaultEnded]
     with pytest.raises(FaultError, match="no fault 1"):
         faults.end(fault.id)
 
@@ -192,7 +192,7 @@ def test_what_cannot_be_made_slow_stays_as_it_was(tmp_path: Path, ports: Ports) 
         faults.begin("slow-link", "l1-a9", None, 5.0)
     assert ports.slow == before
     assert faults.all() == [first]
-    assert len(ports.told) == 1
+    assert len(ports.reported) == 1
 
 
 def test_an_agent_stays_down_until_its_fault_ends(tmp_path: Path, ports: Ports) -> None:

@@ -174,7 +174,7 @@ def test_answers_of_any_size_come_whole_one_after_the_other(served: Served) -> N
         assert connection.getresponse().read() == PIECE * 7
 
 
-def test_a_body_that_nobody_reads_is_not_taken_for_the_next_request(served: Served) -> None:
+def test_a_body_that_is_not_read_is_not_taken_for_the_next_request(served: Served) -> None:
     with served.connection() as connection:
         for size in (10, 100_000, (1 << 20) + 1):
             connection.request("POST", "/unread", b"x" * size)
@@ -221,7 +221,7 @@ def test_a_reader_that_goes_away_ends_what_is_made_for_it(served: Served) -> Non
     with socket.create_connection(("127.0.0.1", served.front.port), timeout=60) as connection:
         connection.sendall(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert connection.recv(1000).startswith(b"HTTP/1.1 200")
-    assert served.closed.wait(60), "the view still makes what nobody reads"
+    assert served.closed.wait(60), "the view still makes what is not read"
     for _ in range(2 * THREADS):
         assert served.get("/bytes/9")[1] == random.Random(9).randbytes(9)
 
@@ -288,7 +288,7 @@ def test_a_process_that_ends_again_and_again_is_given_up() -> None:
     assert reasons[0].endswith("the last time with -9")
 
 
-def test_what_is_being_answered_when_told_to_end_is_answered() -> None:
+def test_what_is_being_answered_when_asked_to_end_is_answered() -> None:
     with serving() as one:
         port = one.front.port
         with one.connection() as connection:
@@ -296,7 +296,9 @@ def test_what_is_being_answered_when_told_to_end_is_answered() -> None:
             assert one.busy.wait(60)
             ending = threading.Thread(target=one.front.stop)
             ending.start()
-            time.sleep(0.2)  # it has been told by then; were it not yet, the answer would come all the more
+            time.sleep(
+                0.2
+            )  # it has been informed by then; were it not yet, the answer would come all the more
             one.may_go_on.set()
             assert connection.getresponse().read() == b"held"
             ending.join()

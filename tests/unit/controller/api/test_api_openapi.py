@@ -47,8 +47,8 @@ def test_the_document_is_openapi_3_1(world: World) -> None:
     assert references == set(world.document["components"]["schemas"]), "none missing, none for nothing"
     for path, operations in world.document["paths"].items():
         for operation in operations.values():
-            told = {one["name"] for one in operation["parameters"] if one["in"] == "path"}
-            assert told == set(re.findall(r"\{(\w+)\}", path))
+            reported = {one["name"] for one in operation["parameters"] if one["in"] == "path"}
+            assert reported == set(re.findall(r"\{(\w+)\}", path))
 
 
 def test_the_schema_of_openapi_is_not_content_with_anything(world: World) -> None:
@@ -89,11 +89,11 @@ def test_the_document_has_every_route_and_only_those(world: World) -> None:
 
 def test_the_pages_for_people_have_every_route_and_only_those(world: World) -> None:
     text = DOCS.read_text()
-    told = {
+    reported = {
         (method, "/api/v1" + re.sub(r"\b[A-Z]{2,}\b", "*", path))
         for method, path in re.findall(r"`(GET|POST|PUT|PATCH|DELETE) (?:/api/v1)?(/[\w/.]*)", text)
     }
-    assert told == described(world.document)
+    assert reported == described(world.document)
 
 
 def test_the_pages_for_people_name_every_query_parameter_and_every_field_of_a_body(world: World) -> None:

@@ -69,10 +69,10 @@ def test_a_report_that_is_asked_for_again_is_the_same_report(tmp_path: Path) -> 
         assert problem["field"] == "body.question"
 
 
-def test_a_controller_that_does_not_answer_is_told_in_words_of_the_system() -> None:
+def test_a_controller_that_does_not_answer_is_reported_in_words_of_the_system() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
-        assert "nothing came within 0.2 s" in _error(url, 0.2), "nobody accepts"
+        assert "nothing came within 0.2 s" in _error(url, 0.2), "no server accepts"
         server.accept()[0].close()
         threading.Thread(target=lambda: server.accept()[0].close(), daemon=True).start()
         assert "connection" in _error(url)

@@ -228,23 +228,20 @@ def test_a_full_house_is_not_looked_at_for_each_connection_that_comes() -> None:
     places: Places[int] = Places(1000, 1000, look)
     for _ in waiting:
         places.add("")
-    for number in range(1000, 11_000):
-        now = number / 5000
+
+    def come(number: int, now: float) -> None:
         assert places.add("")
         closed = places.to_close(now, lambda waiter: waiting.get(waiter.connection) is waiter)
         assert closed == number - 1000
         del waiting[closed]
         places.remove("")
         waiting[number] = Waiting(number, "", float(number))
+
+    for number in range(1000, 11_000):
+        come(number, now := number / 5000)
     assert len(looks) < 25
     for number in range(11_000, 11_010):  # few come, seconds apart, and those that wait make room as before
-        now = float(number)
-        assert places.add("")
-        closed = places.to_close(now, lambda waiter: waiting.get(waiter.connection) is waiter)
-        assert closed == number - 1000
-        del waiting[closed]
-        places.remove("")
-        waiting[number] = Waiting(number, "", float(number))
+        come(number, now := float(number))
     assert len(looks) < 40
     waiting.clear()
     for number in range(1000):

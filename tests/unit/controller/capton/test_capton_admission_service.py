@@ -218,7 +218,7 @@ def test_a_host_that_lies_loses_its_grant_by_the_time_out(tmp_path: Path) -> Non
         assert standing.counters["flows_expired"] == 1
 
 
-def test_failed_links_lower_the_capacity_at_once_and_are_told(tmp_path: Path) -> None:
+def test_failed_links_lower_the_capacity_at_once_and_are_reported(tmp_path: Path) -> None:
     with served(tmp_path) as channel:
         world = World(channel)
         h1 = world.agent(1)
@@ -237,7 +237,7 @@ def test_failed_links_lower_the_capacity_at_once_and_are_told(tmp_path: Path) ->
         assert world.remaining() == {"h1": RATE}
 
 
-def test_a_host_whose_link_is_down_holds_up_nobody(tmp_path: Path) -> None:
+def test_a_host_whose_link_is_down_delays_no_other(tmp_path: Path) -> None:
     def unplugged(name: str) -> FabricSnapshot:
         seen = snapshot()
         return replace(seen, hosts=tuple(replace(host, up=host.name != name) for host in seen.hosts))
@@ -284,7 +284,7 @@ def test_a_link_that_failed_elsewhere_lowers_what_leads_there_only() -> None:
     }
 
 
-def test_single_paths_are_granted_by_name_and_nobody_shares_one(tmp_path: Path) -> None:
+def test_single_paths_are_granted_by_name_and_never_shared(tmp_path: Path) -> None:
     with served(tmp_path) as channel:
         world = World(channel, replace(RULE, paths="one"))
         h1, h2 = world.agent(1), world.agent(2)
@@ -300,7 +300,7 @@ def test_single_paths_are_granted_by_name_and_nobody_shares_one(tmp_path: Path) 
         assert moved.stamp not in (first.stamp, second.stamp)
 
 
-def test_doubled_and_late_messages_change_nothing_and_a_lost_decision_is_told_again(tmp_path: Path) -> None:
+def test_doubled_and_late_messages_change_nothing_and_a_lost_decision_is_sent_again(tmp_path: Path) -> None:
     with served(tmp_path) as channel:
         world = World(channel)
         h1 = world.agent(1)
@@ -375,7 +375,7 @@ def test_an_agent_that_keeps_its_policy_takes_the_decisions_of_another_scheme(
 
 @pytest.mark.parametrize("destination", ["10.9.9.9", "10.0.1.1"])
 def test_what_cannot_be_is_refused_and_counted(tmp_path: Path, destination: str) -> None:
-    """A host that nobody knows, and the sender itself: not answered, so the flow goes on unscheduled."""
+    """A host that is not known, and the sender itself: not answered, so the flow goes on unscheduled."""
     with served(tmp_path) as channel:
         world = World(channel)
         h1 = world.agent(1)

@@ -155,11 +155,11 @@ def test_a_link_whose_queues_drop_half_of_all_frames_stays_up() -> None:
 
 @given(
     after=st.floats(0, 7),
-    told_from=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    reported_from=st.tuples(st.floats(0, 1), st.floats(0, 1)),
     listening=st.lists(st.tuples(st.sampled_from([1, 2]), st.floats(0, 1)), max_size=4),
 )
 def test_both_ends_of_a_link_send_every_period_however_they_found_each_other(
-    after: float, told_from: tuple[float, float], listening: list[tuple[int, float]]
+    after: float, reported_from: tuple[float, float], listening: list[tuple[int, float]]
 ) -> None:
     """Whoever had answered as an edge port, before the link was up, would else be silent for an edge port's period: as
     long as the other end puts up with, so that any lateness took a sound link out of service."""
@@ -167,8 +167,8 @@ def test_both_ends_of_a_link_send_every_period_however_they_found_each_other(
     wires.connect(1)
     wires.run(after)
     wires.connect(2)
-    told = {sender: wires.now + seconds for sender, seconds in zip((A, B), told_from, strict=True)}
-    wires.held = lambda sender: max(0.001, told[sender] - wires.now)
+    reported = {sender: wires.now + seconds for sender, seconds in zip((A, B), reported_from, strict=True)}
+    wires.held = lambda sender: max(0.001, reported[sender] - wires.now)
     for dpid, later in sorted((dpid, wires.now + seconds) for dpid, seconds in listening):
         wires.run(max(0.0, later - wires.now))
         wires.discovery.listening(dpid, wires.now)
@@ -231,7 +231,7 @@ def test_a_switch_is_clear_when_its_ports_are_proved_or_quiet() -> None:
     wires = Wires((A, B))
     wires.connect(1, 2)
     wires.run(0.01)
-    assert not wires.discovery.is_clear(1, wires.now)  # port 2 might still hear somebody
+    assert not wires.discovery.is_clear(1, wires.now)  # port 2 might still have a neighbour
     wires.run(QUIET_S)
     assert wires.discovery.is_clear(1, wires.now)
     links_only = Wires((A, B))

@@ -1,4 +1,4 @@
-"""Flows as agents tell of them: totals against an independent count, whatever is forgotten, used again or left out."""
+"""Flows as agents report them: totals against an independent count, whatever is forgotten, used again or left out."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_both_sides_of_a_flow_are_one() -> None:
     assert (flow["recovered"], flow["lost"], flow["paths"]) == (1, 1, {"5": 6, "6": 3})
     assert (flow["started_at"], flow["last_at"]) == (1005.0, 1005.5)
     assert (flow["state"], flow["priority"]) == ("active", 3)
-    assert flow["bits_per_s"] == round(14000 * 8 / 1.5, 1), "over its life, for nobody watched before"
+    assert flow["bits_per_s"] == round(14000 * 8 / 1.5, 1), "over its life, for no client watched before"
 
 
 @given(
@@ -135,7 +135,7 @@ def test_the_receiver_may_be_heard_first() -> None:
     assert (flow["source"], flow["packets"], flow["traffic_class"]) == ("h1", 5, "long")
 
 
-def test_a_flow_of_which_nothing_is_told_has_ended_and_is_told_so_once() -> None:
+def test_a_flow_of_which_nothing_is_reported_has_ended_and_is_reported_so_once() -> None:
     flows = LiveFlows()
     flows.take("h1", reported(entry(packets=5, bytes=5000)), 1006.0, NAMES)
     assert [one["state"] for one in flows.step(1006.0)["flows"]] == ["active"]

@@ -220,7 +220,7 @@ def test_queues_are_those_of_the_sending_port() -> None:
         ((QueueCounters(1, 1, 0, 200, 20_000),), 50.5 + QUEUES_S + 0.1),  # nothing heard since
     ],
 )
-def test_queues_that_began_anew_or_are_silent_are_not_told_of(
+def test_queues_that_began_anew_or_are_silent_are_not_reported(
     later: tuple[QueueCounters, ...], now: float
 ) -> None:
     loads = loads_with_queues((50.0, (QueueCounters(0, 0, 0, 100, 10_000),)), (50.5, later), now=now)

@@ -1,4 +1,4 @@
-"""When samples are taken: only while somebody watches, and for a while after somebody asked."""
+"""When samples are taken: only while a client watches, and for a while after it asked."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def sampler(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counting]:
     made.stop()
 
 
-def test_nothing_is_taken_while_nobody_watches(sampler: Counting) -> None:
+def test_nothing_is_taken_while_no_client_watches(sampler: Counting) -> None:
     time.sleep(0.05)
     assert sampler.log == []
     sampler.watching = True

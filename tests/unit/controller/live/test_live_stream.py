@@ -101,7 +101,7 @@ def mode(leaf: int, on: bool) -> ModeChanged:
     return ModeChanged(time.monotonic(), leaf, "on" if on else "off", "first-packet")
 
 
-def test_a_reader_is_greeted_and_told_what_happens(served: Served) -> None:
+def test_a_reader_is_greeted_and_sent_what_happens(served: Served) -> None:
     with served.reading("?topics=modes,agents") as reading:
         assert reading.head.startswith(b"HTTP/1.1 200 OK\r\n")
         assert b"Content-Type: text/event-stream" in reading.head
@@ -161,7 +161,7 @@ def test_events_that_are_gone_are_owned_up_to(few_events: None, served: Served) 
         assert [reading.next()["data"]["cursor"] for _ in range(3)] == [10, 11, 12]
 
 
-def test_a_reader_that_does_not_read_holds_up_nobody_and_loses_the_oldest(served: Served) -> None:
+def test_a_reader_that_does_not_read_delays_no_other_and_loses_the_oldest(served: Served) -> None:
     stream, events = served.world.running.live.stream, served.world.running.events
     count = 12_000
     with served.reading("?topics=modes,links") as slow, served.reading("?topics=modes,links") as quick:
@@ -193,10 +193,10 @@ def test_a_reader_that_does_not_read_holds_up_nobody_and_loses_the_oldest(served
         while got[-1]["topic"] != "links" or got[-1]["data"]["number"] < count:
             got.append(slow.next())
         lost = sum(one["data"]["lost"] for one in got if one["topic"] == "gap")
-        told = [one["data"]["cursor"] for one in got if one["topic"] == "modes"]
+        reported = [one["data"]["cursor"] for one in got if one["topic"] == "modes"]
         assert lost > 0
-        assert lost + len(told) == count
-        assert told == sorted(told)
+        assert lost + len(reported) == count
+        assert reported == sorted(reported)
         numbers = [one["data"]["number"] for one in got if one["topic"] == "links"]
         assert numbers[-1] == count, "the newest is never what is lost"
         assert numbers == sorted(set(numbers))
@@ -298,7 +298,7 @@ def test_events_of_the_controllers_end_reach_readers(tmp_path: Path) -> None:
         assert b'"leaf":"0x8"' not in received
 
 
-def test_too_many_readers_are_told_to_come_back(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_readers_are_asked_to_come_back(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_module, "MOST_READERS", 1)
     with served.reading() as reading:
         reading.next()
@@ -327,7 +327,7 @@ def test_a_connection_with_answers_on_their_way_is_not_taken(served: Served) -> 
         assert received.count(b"HTTP/1.1 200 OK") >= 12, "every answer before it is whole"
 
 
-def test_with_no_server_that_can_stream_the_reader_is_told(served: Served) -> None:
+def test_with_no_server_that_can_stream_the_reader_gets_the_reason(served: Served) -> None:
     answer = served.world.client.get(f"{BASE}/events", headers={"Accept": "text/event-stream"})
     assert answer.status_code == 503
     assert "cannot stream" in answer.get_json()["detail"]

@@ -235,7 +235,7 @@ def load(sim: Simulation, leaf: int, short: float, long: float, seconds: float) 
         sim.run(0.05)
 
 
-def test_the_split_follows_the_meters_and_agents_are_told() -> None:
+def test_the_split_follows_the_meters_and_agents_are_informed() -> None:
     sim = running(Simulation(leaf_spine(2, 4, 1)))
     h1, h2 = sim.shape.hosts
     leaf = h1.place.dpid

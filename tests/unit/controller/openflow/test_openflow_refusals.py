@@ -1,4 +1,4 @@
-"""Switches that refused something: made to begin anew, but not again and again, and told of until they have."""
+"""Switches that refused something: made to begin anew, but not again and again, and named until they have."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ GROUP = Group(4, "dp_hash", 1, (Bucket((Output(1),), 1),))
 
 
 def held_switch() -> dict[str, bytes]:
-    """What a controller before us left: hosts with and without agents, a remote host, a flow of somebody else."""
+    """What a controller before us left: hosts with and without agents, a remote host, a flow of another program."""
     mac = "02:00:00:00:00:%02x"
     descriptions = [
         FlowRule(
@@ -246,7 +246,7 @@ def test_a_new_generation_is_never_one_that_is_there(used: list[int]) -> None:
         assert added[1] >> 48 not in (0, *(cookie >> 48 for _, cookie, _ in deleted))
 
 
-def test_errors_are_told_of_the_update_that_caused_them() -> None:
+def test_errors_are_reported_of_the_update_that_caused_them() -> None:
     one, _ = handshake()
     first = one.apply(Difference(add_groups=(GROUP,), add_flows=(FLOW,)), whole=False, now=1.0)
     messages = list(sent(one.data_to_send()))

@@ -43,7 +43,7 @@ def test_nonsense_ends_the_connection_and_nothing_else(kind: int, xid: int, body
     one.data_to_send()
 
 
-def test_a_switch_of_an_older_version_is_told_so() -> None:
+def test_a_switch_of_an_older_version_gets_the_reason() -> None:
     one = OpenFlowSession(0.0)
     with pytest.raises(PeerError, match="protocols=OpenFlow15"):
         list(one.receive(hello(1, 4), 0.0))

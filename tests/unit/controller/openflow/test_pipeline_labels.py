@@ -112,17 +112,17 @@ def test_a_label_is_the_path_that_it_names_exactly_and_any_other_port_is_sprayed
 
 @FAST
 @given(fabrics())
-def test_agents_are_told_of_exactly_the_paths_that_there_are(made: tuple[Shape, list[Link]]) -> None:
+def test_agents_get_exactly_the_paths_that_there_are(made: tuple[Shape, list[Link]]) -> None:
     shape, up = made
     views = views_of(shape, up)
     for source in shape.leaves:
-        told = views.stamps(source)
-        assert source not in told
+        reported = views.stamps(source)
+        assert source not in reported
         for target in shape.leaves - {source}:
             expected = ways_by_stamp(shape, up, source, target)
             if expected:
-                assert told[target] == tuple(sorted(expected))
-                assert all(map(is_stamp, told[target]))
+                assert reported[target] == tuple(sorted(expected))
+                assert all(map(is_stamp, reported[target]))
 
 
 @settings(max_examples=20, deadline=None)

@@ -38,7 +38,7 @@ def test_a_fabric_is_discovered_and_forwards_within_a_second(shape: Shape) -> No
         assert sim.plane.wanted_state(dpid) == sim.fabric.switches[dpid].state
 
 
-def test_a_fabric_at_rest_is_told_nothing_and_asks_little() -> None:
+def test_a_fabric_at_rest_is_sent_nothing_and_asks_little() -> None:
     sim = running(leaf_spine(2, 4, 2))
     sim.frames.clear()
     sim.run(20)
@@ -132,7 +132,7 @@ def test_a_killed_leaf_gets_its_state_back() -> None:
     assert all_deliver(sim)
 
 
-def test_lost_connections_alone_cut_nobody_off() -> None:
+def test_lost_connections_alone_cut_no_host_off() -> None:
     sim = running(leaf_spine(2, 2, 1))
     sim.after_update = lambda: need(all_deliver(sim))
     for dpid in sim.shape.ports:

@@ -59,7 +59,7 @@ def test_a_request_that_a_leaf_has_answered_is_learnt_from_and_not_answered_agai
         assert host.ipv4 in {known.ipv4 for known in sim.plane.snapshot().hosts}
 
 
-def test_nobody_but_edge_ports_is_asked_and_seldom() -> None:
+def test_only_edge_ports_are_asked_and_seldom() -> None:
     sim = running(leaf_spine(3, 2, 2), agents=False)
     h1 = sim.shape.hosts[0]
     sim.frames.clear()
@@ -219,7 +219,7 @@ def test_a_host_that_answers_at_its_port_is_moved_by_no_forged_arp(agents: bool,
     assert len(conflicts) <= 2, "one in ten seconds"
 
 
-def test_a_port_of_a_host_that_goes_down_is_told_once_and_again_when_it_is_back() -> None:
+def test_a_port_of_a_host_that_goes_down_is_reported_once_and_again_when_it_is_back() -> None:
     sim = running(leaf_spine(2, 2, 1))
     h1, h2 = sim.shape.hosts
     for up in (False, False, True):
@@ -233,7 +233,7 @@ def test_a_port_of_a_host_that_goes_down_is_told_once_and_again_when_it_is_back(
     ]
 
 
-def test_an_agents_address_is_not_given_to_somebody_else() -> None:
+def test_an_agents_address_is_not_given_to_another_host() -> None:
     sim = running(leaf_spine(2, 2, 2))
     h1, h2, h3, _ = sim.shape.hosts
     sim.silent.add(h3.ipv4)  # busy, say

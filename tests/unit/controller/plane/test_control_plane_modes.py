@@ -56,7 +56,7 @@ def test_in_a_fat_tree_the_pods_aggregations_follow_their_leaves() -> None:
     assert {one.mode for one in sim.plane.modes()} == {"off"}
 
 
-def test_a_scheme_switch_sends_differences_only_and_cuts_nobody_off() -> None:
+def test_a_scheme_switch_sends_differences_only_and_cuts_no_host_off() -> None:
     sim = running(leaf_spine(3, 3, 1), ECMP)
     sim.after_update = lambda: need(all_deliver(sim))
     for scheme in (RPS, CAPS, ECMP):

@@ -13,10 +13,10 @@ from protocol.underlay import TrafficClass, label_of
 from tests.unit.fabric_shapes import CAPS, LABELS, RPS, Shape, datagram, fat_tree, leaf_spine, pairs, stamp_of
 from tests.unit.simulated_fabric import Simulation
 
-Told = dict[int, Mapping[int, tuple[int, ...]]]
+Reported = dict[int, Mapping[int, tuple[int, ...]]]
 
 
-def told(sim: Simulation) -> Told:
+def reported(sim: Simulation) -> Reported:
     """What agents know by now."""
     return {event.leaf: event.paths for event in sim.events if isinstance(event, PathsChanged)}
 
@@ -35,7 +35,7 @@ def named_paths_hold(sim: Simulation, lost: int = 0) -> None:
 
     lost: a switch that forwards nothing; who can only be reached through it is not asked for.
     """
-    known = told(sim)
+    known = reported(sim)
     for one, other in pairs(sim.shape):
         if one.place.dpid == other.place.dpid:
             continue
@@ -52,11 +52,11 @@ def named_paths_hold(sim: Simulation, lost: int = 0) -> None:
 
 
 @pytest.mark.parametrize("scheme", [LABELS, RPS, CAPS], ids=lambda scheme: scheme.name)
-def test_paths_are_told_under_every_scheme(scheme: object) -> None:
+def test_paths_are_sent_under_every_scheme(scheme: object) -> None:
     sim = running(leaf_spine(3, 3, 1), scheme)
     stamps = tuple(stamp_of(sim.shape, 0x20000 + spine) for spine in (1, 2, 3))
     leaves = sorted(sim.shape.leaves)
-    assert told(sim) == {leaf: dict.fromkeys(sorted({*leaves} - {leaf}), stamps) for leaf in leaves}
+    assert reported(sim) == {leaf: dict.fromkeys(sorted({*leaves} - {leaf}), stamps) for leaf in leaves}
 
 
 @settings(max_examples=8, deadline=None)
@@ -83,7 +83,7 @@ def test_labels_hold_through_failures_and_recoveries(kind: str, data: st.DataObj
     assert all(sim.delivers(*pair) for pair in pairs(sim.shape))
 
 
-def test_only_leaves_whose_paths_changed_are_told_and_only_once() -> None:
+def test_only_leaves_whose_paths_changed_are_informed_and_only_once() -> None:
     sim = running(fat_tree(4, 1))
     sim.events.clear()
     core = next(link for link in sim.shape.links if link.b.dpid >> 16 == 3)
@@ -98,16 +98,16 @@ def test_only_leaves_whose_paths_changed_are_told_and_only_once() -> None:
     sim.set_scheme(RPS)
     sim.join(sim.shape.hosts[0])
     sim.run(0.5)
-    assert told(sim) == {}
+    assert reported(sim) == {}
     sim.cut(leaf)
     sim.run(0.5)
-    assert 0x10001 in told(sim)
+    assert 0x10001 in reported(sim)
 
 
-def test_a_controller_that_starts_over_a_running_fabric_tells_no_path_away() -> None:
+def test_a_controller_that_starts_over_a_running_fabric_withdraws_no_path() -> None:
     """While it finds link after link, agents go on with the paths that they know."""
     sim = running(leaf_spine(2, 4, 1))
-    before = told(sim)
+    before = reported(sim)
     sim.restart_controller()
     sim.set_scheme(LABELS)
     sim.events.clear()

@@ -1,4 +1,4 @@
-"""Switches that take their time: nothing is told that is not in force yet, and nobody waits for ever."""
+"""Switches that take their time: nothing is sent that is not in force yet, and none waits for ever."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_fabric_that_says_it_is_ready_forwards(kind: str, data: st.DataObject)
 
 @settings(max_examples=10, deadline=None)
 @given(st.sampled_from(KINDS), st.data())
-def test_whoever_gets_an_answer_to_arp_reaches_who_was_asked_for(kind: str, data: st.DataObject) -> None:
+def test_a_host_that_gets_an_answer_to_arp_reaches_who_was_asked_for(kind: str, data: st.DataObject) -> None:
     sim = Simulation(shape_of(kind), agents=False)
     sim.set_scheme(CAPS)
     slow(sim, data)
@@ -99,7 +99,7 @@ def test_a_mended_link_and_a_returned_switch_lose_no_packet(kind: str, data: st.
     all_deliver(sim)
 
 
-def test_a_switch_that_never_confirms_holds_nobody_up_for_long() -> None:
+def test_a_switch_that_never_confirms_delays_no_other_for_long() -> None:
     sim = running(leaf_spine(2, 3, 1))
     link = sim.shape.links[0]
     sim.cut(link)

@@ -1,4 +1,4 @@
-"""A controller that starts over a running fabric: no packet is lost, whoever connects when."""
+"""A controller that starts over a running fabric: no packet is lost, whichever connects when."""
 
 from __future__ import annotations
 

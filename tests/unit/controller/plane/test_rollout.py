@@ -1,4 +1,4 @@
-"""Who is told when: upper tiers first, failures at once, and a mode on its way leaves the fabric settled."""
+"""Which switch is updated when: upper tiers first, failures at once, and a mode on its way keeps it settled."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def test_new_hosts_and_routes_are_not_settled_until_every_switch_forwards_by_the
         sim.apply_s[dpid] = 0.1
     sim.cut(link)
     sim.run(0.01)
-    told = {dpid: at for at, dpid, _ in sim.updates}
-    assert {0x10002, 0x20001} <= told.keys(), "a failure is told to all at once"
-    assert len(set(told.values())) == 1
+    reported = {dpid: at for at, dpid, _ in sim.updates}
+    assert {0x10002, 0x20001} <= reported.keys(), "a failure is sent to all at once"
+    assert len(set(reported.values())) == 1
     assert not sim.plane.ready()
     took = sim.run_until(sim.plane.ready, 1)
     assert 0.08 < took < 0.1 + 10 * DATAPATH_LAG_S

@@ -67,7 +67,7 @@ def test_all_get_what_was_made_after_they_asked(groups: list[int]) -> None:
         with ThreadPoolExecutor(8) as pool:
             for count in groups:
                 answers = asked(call, pool, count)
-                assert min(answers) > last, "nobody gets what was made before he asked"
+                assert min(answers) > last, "no client gets what was made before it asked"
                 last = max(answers)
         assert last <= sum(groups)
     finally:

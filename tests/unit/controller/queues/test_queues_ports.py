@@ -112,7 +112,7 @@ def planned(database: Database, queues: PortQueues) -> SwitchPlan:
 
 
 @given(st.lists(QUEUES, min_size=1, max_size=4))
-def test_a_writer_is_told_and_believed(wishes: list[PortQueues]) -> None:
+def test_a_writer_is_informed_and_believed(wishes: list[PortQueues]) -> None:
     database = Database("netdev", writer=True)
     database.write_ports()
     for queues in wishes:
@@ -130,7 +130,7 @@ def test_a_writer_is_told_and_believed(wishes: list[PortQueues]) -> None:
 def test_a_writer_that_has_not_answered_or_cannot_is_not_believed() -> None:
     database = Database("netdev", writer=True)
     eight = PortQueues(8, 64)
-    assert not planned(database, PortQueues()).in_force, "nobody has said anything"
+    assert not planned(database, PortQueues()).in_force, "nothing has been reported"
     database.write_ports()
     assert planned(database, PortQueues()).in_force
     database.transact(planned(database, eight).operations)
@@ -172,7 +172,7 @@ def test_open_vswitch_gets_rows_and_loses_them(numbers: list[int]) -> None:
                 ] == [str(queue) for queue in range(number)]
 
 
-def test_rows_that_somebody_has_changed_are_made_anew() -> None:
+def test_rows_that_another_program_has_changed_are_made_anew() -> None:
     database = Database("system")
     database.transact(planned(database, PortQueues(3)).operations)
     uuid = database.port("eth1")["qos"]
@@ -199,7 +199,7 @@ def test_what_has_no_queues_says_why(database: Database, words: str) -> None:
     assert planned(database, PortQueues()).in_force
 
 
-def test_what_somebody_else_has_made_is_left_alone() -> None:
+def test_what_another_program_has_made_is_left_alone() -> None:
     database = Database("system")
     others = database.add("QoS", type="linux-sfq", queues={}, other_config={}, external_ids={})
     database.port("eth2")["qos"] = others
@@ -280,7 +280,7 @@ def test_an_old_refusal_says_nothing_of_a_new_limit() -> None:
     assert (found.ports[0].in_force, found.ports[0].problem) == (False, "")
 
 
-def test_a_port_that_nobody_writes_cannot_be_made_slower() -> None:
+def test_a_port_without_a_writer_cannot_be_made_slower() -> None:
     found = plan(Database("netdev").tables, DPID, PortQueues(), {2: PortLimit(10**6)})
     assert found is not None
     assert [(port.in_force, port.problem) for port in found.ports] == [

@@ -1,4 +1,4 @@
-"""Queues and priorities of a scheme: read, refused, told to agents and switches."""
+"""Queues and priorities of a scheme: read, refused, sent to agents and switches."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def test_the_variants_with_queues_differ_in_nothing_else(name: str) -> None:
     assert port_queues(with_overrides(plain, {"queues": {"buffer_packets": 9}})) == PortQueues(8, 9)
 
 
-def test_agents_are_told_and_mark_their_datagrams_so() -> None:
+def test_agents_are_informed_and_mark_their_datagrams_so() -> None:
     scheme = with_overrides(
         ECMP, {"queues": {}, "short.priority": 2, "long.priority": 7, "control.priority": 1}
     )
-    told = policy_for(scheme, 0.001, 3)
-    assert (told.short.priority, told.long.priority, told.control.priority) == (2, 7, 1)
-    rules = dataclasses.replace(told, short_limit_bytes=2000)
+    reported = policy_for(scheme, 0.001, 3)
+    assert (reported.short.priority, reported.long.priority, reported.control.priority) == (2, 7, 1)
+    rules = dataclasses.replace(reported, short_limit_bytes=2000)
     sender, receiver = pair(rules)
     sender.packet_from_host(tcp(0, 0, SYN), 0.0)
     for number in range(4):

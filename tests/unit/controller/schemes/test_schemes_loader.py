@@ -1,4 +1,4 @@
-"""Schemes from files: every shipped one is whole, and whatever is wrong is told with file, line and what was meant."""
+"""Schemes from files: every shipped one is whole, and whatever is wrong is named with file, line and what was meant."""
 
 from __future__ import annotations
 
@@ -75,17 +75,17 @@ def test_every_shipped_scheme_gives_agents_a_policy_at_every_rate(name: str, rat
     assert (policy.version, policy.scheme, policy.packet_time_s) == (7, name, packet_time_s)
     assert policy.short_limit_bytes == scheme.limit_bytes
     for kind in ("short", "long", "control"):
-        wanted, told = getattr(scheme, kind), getattr(policy, kind)
-        assert told.path.kind == wanted.entropy
-        assert (told.coding is None) == (wanted.coding is None)
-        assert (told.release is None) == (wanted.release is None)
+        wanted, reported = getattr(scheme, kind), getattr(policy, kind)
+        assert reported.path.kind == wanted.entropy
+        assert (reported.coding is None) == (wanted.coding is None)
+        assert (reported.release is None) == (wanted.release is None)
         if wanted.release is not None:
-            assert told.release.timeout_s == pytest.approx(wanted.release.packet_times * packet_time_s)
+            assert reported.release.timeout_s == pytest.approx(wanted.release.packet_times * packet_time_s)
         if wanted.coding is not None:
-            assert told.coding.flush_s == pytest.approx(wanted.coding.flush_packet_times * packet_time_s)
+            assert reported.coding.flush_s == pytest.approx(wanted.coding.flush_packet_times * packet_time_s)
             for same in ("code", "redundancy", "estimator", "max_k", "max_r", "max_overhead"):
-                assert getattr(told.coding, same) == getattr(wanted.coding, same)
-            assert told.coding.target_decode_probability == wanted.coding.target_decode_probability
+                assert getattr(reported.coding, same) == getattr(wanted.coding, same)
+            assert reported.coding.target_decode_probability == wanted.coding.target_decode_probability
 
 
 def test_the_papers_figures_are_in_the_files() -> None:
@@ -164,7 +164,7 @@ WRONG = {
     "bad name": ("name: mine", "name: My Scheme", 1, "scheme.name: 'My Scheme' must be 1 to 40 of a-z"),
     "empty title": ("title: A scheme of one's own", "title: ' '", 2, "scheme.title: must not be empty"),
     "no mode": ("mode: {}\n", "", 12, "scheme.long.by_mode: needs a mode: add `mode: {}`"),
-    "mode for nobody":
+    "mode for no class":
         ("by_mode:\n    on: hash\n    off: spray", "group: hash", 15, "scheme.mode: no class follows it"),
     "coded control":
         ("control:\n  group: spray", "control:\n  group: spray\n  coding: {}", 17,
@@ -207,7 +207,7 @@ def test_an_error_names_file_line_field_and_what_was_meant(
         ("a: 1\n---\nb: 2\n", "is not YAML: but found another document"),
         ("[" * 3000, "is nested too deeply"),
         ("name: &a [*a]", "an alias must not lie within what it stands for"),
-        ("name: *nobody", "found undefined alias 'nobody'"),
+        ("name: *absent", "found undefined alias 'absent'"),
         ("title: " + "9" * 5000, "is not a number here: write it in decimal"),
         ("name:\n  \x07", ":2:3: is not YAML: character '\\x07' is not allowed"),
     ],

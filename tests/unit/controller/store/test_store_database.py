@@ -189,8 +189,8 @@ def test_a_database_that_cannot_be_opened_is_named_with_the_reason(
 
 
 def test_passwords_are_not_shown() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        port = nobody.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
     for driver in ("mysql+pymysql", "postgresql+psycopg2", "postgresql+psycopg", "sqlite"):
         with pytest.raises(DatabaseError) as caught:
             open_database(f"{driver}://someone:s3cret@127.0.0.1:{port}/name")
@@ -210,7 +210,7 @@ def test_a_database_of_a_newer_capstan_is_left_alone(tmp_path: Path) -> None:
     connection.close()
 
 
-def test_a_database_of_somebody_else_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE flows (water REAL)")

@@ -1,4 +1,4 @@
-"""Experiments, runs, flows and mode events in a real database: what goes in comes out, whoever else is at work."""
+"""Experiments, runs, flows and mode events in a real database: what goes in comes out, whatever else is at work."""
 
 from __future__ import annotations
 

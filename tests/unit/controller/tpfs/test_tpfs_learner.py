@@ -93,20 +93,20 @@ def test_agents_records_become_their_thresholds_and_survive_a_restart(tmp_path: 
             "sent to agents",
         )
         assert 0 < first["slowdown_ratio"] < 1
-        (told,) = agent.wait(FlowTypes)[:1]
+        (reported,) = agent.wait(FlowTypes)[:1]
         (policy,) = agent.wait(SetPolicy, 2)[-1:]
-        assert told.version == policy.policy["version"]
-        assert [list(map(list, one.values)) for one in told.types] == [
+        assert reported.version == policy.policy["version"]
+        assert [list(map(list, one.values)) for one in reported.types] == [
             one["values"] for one in types["types"]
         ]
         eventually(
-            lambda: world.get("/tpfs")["last_outcome"] == "as before", "nothing new is not told again", 90
+            lambda: world.get("/tpfs")["last_outcome"] == "as before", "nothing new is not sent again", 90
         )
         assert len(agent.has(FlowTypes)) == 1
         world.ask("PUT", "/scheme", 504, json=QUICK)  # a new policy: at once, before anything is computed
-        told_again = agent.wait(FlowTypes, 2)[1]
-        assert told_again.version == world.get("/scheme")["version"] > told.version
-        assert told_again.types == told.types
+        reported_again = agent.wait(FlowTypes, 2)[1]
+        assert reported_again.version == world.get("/scheme")["version"] > reported.version
+        assert reported_again.types == reported.types
         assert "sent again" in [one["outcome"] for one in world.get("/tpfs")["history"]]
         events = world.get("/events?since=0")["events"]
         assert [one["sent"] for one in events if one["kind"] == "types-learnt"][:2] == [True, False]
@@ -191,7 +191,7 @@ def test_fabrics_that_share_a_database_have_records_of_their_own(tmp_path: Path)
     theirs.forget()
     assert (ours.count(), theirs.count()) == (100, 0)
     theirs.prune(now + ABANDONED_S + 1, 1000)
-    assert ours.count() == 0, "nobody will ever ask for them"
+    assert ours.count() == 0, "no client will ever ask for them"
 
 
 def test_a_run_that_begins_anew_learns_from_its_own_flows_and_so_does_a_restarted_controller(
@@ -214,7 +214,7 @@ def test_a_run_that_begins_anew_learns_from_its_own_flows_and_so_does_a_restarte
         world.ask("PUT", "/scheme", 504, json=anew)
         eventually(lambda: world.get("/tpfs")["types"] is None, "what was learnt is forgotten")
         assert world.get("/tpfs")["records"] == 0
-        assert len(agent.has(FlowTypes)) == 1, "the new policy's agents are not told of old types"
+        assert len(agent.has(FlowTypes)) == 1, "the new policy's agents do not get old types"
         agent.channel.send(replace(_said(before[:500]), now_s=1000.0))  # they ended a quarter of an hour ago
         _tell(agent, own, ended_s_ago=0.0)
         eventually(lambda: world.get("/tpfs")["records"] == 1000, "its own are taken, late ones are not")

@@ -32,7 +32,7 @@ def type_of_flows(candidate: Candidate, flows: int) -> NDArray[np.int64]:
 
 @pytest.mark.parametrize("replies", [False, True])
 @pytest.mark.parametrize("tables", [FOUR, FOUR[:2]])
-def test_the_port_tells_the_application(tables: tuple[str, ...], replies: bool) -> None:
+def test_the_port_names_the_application(tables: tuple[str, ...], replies: bool) -> None:
     for seed in range(20):
         records, truth = records_of(tables, 2000, np.random.default_rng(seed), replies=replies)
         choice = choose(records, DEFAULT[-1])
@@ -91,7 +91,7 @@ def test_answers_of_a_byte_do_not_hide_what_requests_are(flows: int) -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 10**6), st.integers(0, 2)), min_size=60, max_size=300), st.data())
 @settings(max_examples=30, deadline=None)
-def test_the_spread_never_grows_with_what_is_told_apart(
+def test_the_spread_never_grows_with_what_is_distinguished(
     flows: list[tuple[int, int]], data: st.DataObject
 ) -> None:
     """Of two ways to group flows of one host, the finer one has no larger S."""

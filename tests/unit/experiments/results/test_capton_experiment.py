@@ -72,7 +72,7 @@ def agents(scheduled: int, late: int, times: list[float]) -> list[dict[str, Any]
     return [{"host": "h1", "counters": counted}, {"host": "h2", "counters": {"flows_scheduled": 1}}]
 
 
-def test_a_run_is_told_by_what_agents_counted_meanwhile() -> None:
+def test_a_run_is_described_by_what_agents_counted_meanwhile() -> None:
     nothing = {"episodes": 0, "bytes": 0, "newest": []}
     count = AdmissionCount(agents(10, 1, [0.5]), nothing)
     run = count.until(agents(92, 1, [0.5, 0.001, 0.001, 0.004]), nothing, 30.0)
@@ -87,10 +87,10 @@ def test_a_run_is_told_by_what_agents_counted_meanwhile() -> None:
     assert admission_entry([], flows=100) is None
 
 
-def test_hosts_that_went_unscheduled_are_told_once_and_anew_after_a_restart() -> None:
-    told = FailSafes()
+def test_hosts_that_went_unscheduled_are_reported_once_and_anew_after_a_restart() -> None:
+    reported = FailSafes()
     name = "flows_unscheduled_by_fail_safe"
-    assert told.changes({"h1": (1, {name: 2.0}), "h2": (5, {})}, 7.0) == [CaptonFailSafe(7.0, "h1", 2)]
-    assert told.changes({"h1": (1, {name: 2.0}), "h2": (5, {})}, 8.0) == []
-    assert told.changes({"h1": (1, {name: 5.0})}, 9.0) == [CaptonFailSafe(9.0, "h1", 3)]
-    assert told.changes({"h1": (2, {name: 1.0})}, 10.0) == [CaptonFailSafe(10.0, "h1", 1)]
+    assert reported.changes({"h1": (1, {name: 2.0}), "h2": (5, {})}, 7.0) == [CaptonFailSafe(7.0, "h1", 2)]
+    assert reported.changes({"h1": (1, {name: 2.0}), "h2": (5, {})}, 8.0) == []
+    assert reported.changes({"h1": (1, {name: 5.0})}, 9.0) == [CaptonFailSafe(9.0, "h1", 3)]
+    assert reported.changes({"h1": (2, {name: 1.0})}, 10.0) == [CaptonFailSafe(10.0, "h1", 1)]

@@ -136,7 +136,7 @@ def test_one_repeat_leaves_goodput_open() -> None:
     assert (finding.verdict, finding.ratio) == ("open", 2.0)
 
 
-def test_claims_are_told_with_source_figure_and_kind() -> None:
+def test_claims_are_listed_with_source_figure_and_kind() -> None:
     claim = {"text": " It is so. ", "source": "P, 2018", "figure": "Fig. 3", "kind": "qualitative"}
     assert heading(claim) == "Claim (P, 2018, Fig. 3; qualitative): It is so."
     assert heading(claim | {"kind": "figures"}) == "Claim (P, 2018, Fig. 3): It is so."

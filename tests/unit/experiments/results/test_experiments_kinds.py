@@ -39,7 +39,7 @@ def summary(factor: float, limit: int | None = LIMIT) -> dict[str, dict[str, Any
     return schemes
 
 
-def test_flows_are_told_apart_by_size_and_by_application() -> None:
+def test_flows_are_distinguished_by_size_and_by_application() -> None:
     schemes = summary(2.0)
     other = schemes["other"]
     assert [other[kind]["n"] for kind in ("short", "medium", "large", "long")] == [40, 40, 40, 80]

@@ -135,7 +135,7 @@ def test_figures_without_enough_to_show_are_left_out(result: Path) -> None:
     assert [drawing.name for drawing in drawings(still, [])] == ["comparison"]
 
 
-def test_what_is_no_result_is_told(tmp_path: Path) -> None:
+def test_what_is_no_result_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"holds no result\.json"):
         read_result(tmp_path)
     for text, words in (

@@ -303,7 +303,7 @@ def test_a_verdict_says_whose_tasks_waited(whose: Literal["own", "machine"]) -> 
     )
 
 
-def test_without_a_gauge_of_waiting_nobody_is_named() -> None:
+def test_without_a_gauge_of_waiting_no_holder_is_named() -> None:
     use = judge([CpuSample(0.0, 0.0, 0.0, None), CpuSample(1.0, 3.0, 4.0, 1.0)], [], 0.004, "own")
     assert (use.stalled_share, use.pressure, use.limited) == (None, None, False)
 

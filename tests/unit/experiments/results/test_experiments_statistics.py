@@ -177,7 +177,7 @@ def test_a_ratio_has_no_interval_where_that_reaches_infinity(
         assert 0 < span[0] <= ratio <= span[1] < 2
 
 
-def test_paths_are_summed_and_their_balance_told() -> None:
+def test_paths_are_summed_and_their_balance_reported() -> None:
     runs = [[flow(0, 0.1, paths={"1": 10, "2": 30, "0": 5}), flow(1, 0.1, paths={"3": 20})]]
     assert path_balance(runs, "short") == {
         "datagrams": {"1": 10, "2": 30, "3": 20},

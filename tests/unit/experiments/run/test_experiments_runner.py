@@ -74,7 +74,7 @@ def test_a_run_during_which_the_clock_was_set_says_so() -> None:
     )
 
 
-def test_a_link_that_went_during_a_run_is_told() -> None:
+def test_a_link_that_went_during_a_run_is_reported() -> None:
     events = [
         {"at": 99.0, "kind": "link-up", "link": "l1-s1"},
         {"at": 103.25, "kind": "link-down", "link": "l1-s2", "cause": "no LLDP"},
@@ -97,7 +97,7 @@ def test_a_link_that_went_during_a_run_is_told() -> None:
     assert fabric_notices("ecmp", 0, ()) == []
 
 
-def test_a_run_tells_when_types_of_flows_were_known_and_the_result_if_that_was_late() -> None:
+def test_a_run_reports_when_types_of_flows_were_known_and_the_result_if_that_was_late() -> None:
     said = {"kind": "types-learnt", "flows": 900, "unknown_flows": 3, "seconds": 0.4}
     events = [
         {**said, "at": 98.0, "features": (), "types": 0, "sent": True},

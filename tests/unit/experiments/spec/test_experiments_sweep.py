@@ -100,7 +100,7 @@ def test_a_number_of_any_length_has_a_name() -> None:
 
 
 @pytest.mark.parametrize("pair", [(1, 1.0), (0.12345678, 0.12345679), (2, "2"), (1e300, 1.0000001e300)])
-def test_points_that_tables_could_not_tell_apart_are_refused(pair: tuple[Any, Any]) -> None:
+def test_points_that_tables_could_not_distinguish_are_refused(pair: tuple[Any, Any]) -> None:
     with pytest.raises(
         SweepError, match=r"two points would look the same \('.*'\): .*, or give them other names"
     ):

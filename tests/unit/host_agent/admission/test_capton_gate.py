@@ -54,7 +54,7 @@ def window(packet: bytes) -> int:
     return int.from_bytes(packet[34:36], "big")
 
 
-def test_a_large_flow_asks_with_its_first_packet_and_is_told_a_closed_window() -> None:
+def test_a_large_flow_asks_with_its_first_packet_and_gets_a_closed_window() -> None:
     agent, peer = core(0), core(1)
     agent.set_policy(policy(1), 0.0)
     (answer,) = opened(agent, peer, 0.0, 10**6)
@@ -111,7 +111,7 @@ def test_a_granted_path_is_kept_while_it_lives() -> None:
     assert label_of(1) == LABEL_FIRST + 1
 
 
-def test_the_api_tells_all_that_stands() -> None:
+def test_the_api_reports_all_that_stands() -> None:
     up, path = VirtualLink("l1", "up"), VirtualLink("l1-s1:3", "up")
     flows = [
         StandingFlow(ActiveFlow(3, "h1", "h3", 1000, 5_000_000, 11), 9.0, 2000),

@@ -1,4 +1,4 @@
-"""CAPTON on a host: which flows ask, for how much, and what senders are told; with the real controller side."""
+"""CAPTON on a host: which flows ask, for how much, and what senders get; with the real controller side."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_who_cannot_use_its_grant_gives_it_back_and_asks_anew_when_it_can() -> N
     assert other.send(2, now) > 0
     assert agent.totals()["flows_stalled"] == 1
     sent = host.sent
-    assert host.send(50, now + 0.01) <= 3, "no more than it had been told"
+    assert host.send(50, now + 0.01) <= 3, "no more than it had been granted"
     assert host.sent > sent
     messages(now + 0.01)
     assert sorted(rates().values()) == [0, RATE]
@@ -219,7 +219,7 @@ def test_the_smaller_flow_stops_the_larger_one_which_goes_on_afterwards() -> Non
             agent.handle_timer(now)
             host.took(agent.updates())
         assert now < 0.2
-    assert large.sent - at <= RATE / 8 * POLICY.burst_s + 2 * MSS  # what it had been told already
+    assert large.sent - at <= RATE / 8 * POLICY.burst_s + 2 * MSS  # what it had been granted already
     exchange(agents, central, now)
     agents["h1"].handle_timer(now + 0.002)
     large.took(agents["h1"].updates())

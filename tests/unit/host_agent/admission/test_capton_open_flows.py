@@ -33,7 +33,7 @@ def test_an_open_flow_asks_once_it_has_sent_more_than_the_threshold_and_is_held_
         Request(1, 1, PEER, round(HOLDS.bytes * ON_THE_LINK))
     ]
     host.take([host.peer(host.sent)], 1.0)
-    assert host.send(10, 1.0) == 0, "it waits, by the scale that the kernel told"
+    assert host.send(10, 1.0) == 0, "it waits, by the scale that the kernel reported"
     agent.decided(Grant(1, 1, 1, RATE), 1.1)
     host.took(agent.updates())
     sent, now = 0, 1.1
@@ -48,17 +48,19 @@ def test_an_open_flow_asks_once_it_has_sent_more_than_the_threshold_and_is_held_
 
 
 @pytest.mark.parametrize(
-    "told", [None, Unsent(0, False, SCALE, MSS), Unsent(9**6, True)], ids=["unknown", "idle", "closing"]
+    "reported", [None, Unsent(0, False, SCALE, MSS), Unsent(9**6, True)], ids=["unknown", "idle", "closing"]
 )
-def test_what_is_no_socket_of_this_host_or_has_nothing_more_goes_on_as_it_did(told: Unsent | None) -> None:
+def test_what_is_no_socket_of_this_host_or_has_nothing_more_goes_on_as_it_did(
+    reported: Unsent | None,
+) -> None:
     agent, host = open_flow()
     host.send(5, 1.0)
-    assert agent.messages_to_send(1.0, lambda key: told) == []
+    assert agent.messages_to_send(1.0, lambda key: reported) == []
     assert host.send(5, 1.0) == 5
-    assert agent.messages_to_send(1.0, lambda key: told) == []
+    assert agent.messages_to_send(1.0, lambda key: reported) == []
     host.put(tcp(b"", ports=(host.port, 80), sequence=1 + host.sent, flags=ACK | 1), 1.1)
     assert len(agent) == 0
-    assert "flows_small" not in agent.totals(), "nobody knows what it was"
+    assert "flows_small" not in agent.totals(), "it is unknown what it was"
 
 
 def test_what_a_receiver_says_of_an_open_connection_is_no_flow() -> None:

@@ -1,4 +1,4 @@
-"""What is sent again is told once, with its trigger and what became of it first."""
+"""What is sent again is reported once, with its trigger and what became of it first."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Watched:
         )
         self.agent.received([packet], now)
 
-    def told(self, now: float) -> list[Resent]:
+    def reported(self, now: float) -> list[Resent]:
         return self.agent.resent(now)
 
 
@@ -74,25 +74,25 @@ def sent(count: int = 4, announced: float | None = None) -> Watched:
     return watched
 
 
-def test_after_a_time_out_all_that_goes_again_is_one_story() -> None:
+def test_after_a_time_out_all_that_goes_again_is_a_single_episode() -> None:
     watched = sent(announced=2.0**31)
     watched.ack(MSS, 1.1)
     assert watched.send(MSS, 2 * MSS, 1.4) == MSS
     watched.ack(2 * MSS, 1.5)
     assert watched.send(2 * MSS, 4 * MSS, 1.5) == 2 * MSS
     watched.ack(4 * MSS, 1.6)
-    assert watched.told(1.6) == []
-    (story,) = watched.told(1.7 + SETTLE_S)
-    assert (story.source, story.source_port, story.destination_port) == (HOST1, *PORTS)
-    assert (story.state, story.trigger, story.bytes) == ("waiting", "time-out", 3 * MSS)
-    assert story.quiet_s == pytest.approx(0.3)
-    assert story.lasted_s == pytest.approx(0.1)
-    assert story.in_flight_bytes == 3 * MSS
-    assert story.verdicts() == {"lost": 3 * MSS}
-    assert watched.told(9.0) == []
+    assert watched.reported(1.6) == []
+    (episode,) = watched.reported(1.7 + SETTLE_S)
+    assert (episode.source, episode.source_port, episode.destination_port) == (HOST1, *PORTS)
+    assert (episode.state, episode.trigger, episode.bytes) == ("waiting", "time-out", 3 * MSS)
+    assert episode.quiet_s == pytest.approx(0.3)
+    assert episode.lasted_s == pytest.approx(0.1)
+    assert episode.in_flight_bytes == 3 * MSS
+    assert episode.verdicts() == {"lost": 3 * MSS}
+    assert watched.reported(9.0) == []
 
 
-def test_a_gap_is_what_selective_or_duplicate_acknowledgements_tell() -> None:
+def test_a_gap_is_what_selective_or_duplicate_acknowledgements_show() -> None:
     selective, duplicate = sent(), sent()
     selective.ack(0, 1.01, [(MSS, 4 * MSS)])
     for index in range(4):
@@ -100,27 +100,27 @@ def test_a_gap_is_what_selective_or_duplicate_acknowledgements_tell() -> None:
     for watched in (selective, duplicate):
         watched.send(0, MSS, 1.02)
         watched.ack(4 * MSS, 1.04)
-        (story,) = watched.told(3.0)
-        assert (story.trigger, story.verdicts()) == ("gap", {"lost": MSS})
+        (episode,) = watched.reported(3.0)
+        assert (episode.trigger, episode.verdicts()) == ("gap", {"lost": MSS})
     late = sent()
     late.ack(0, 1.01, [(2 * MSS, 4 * MSS)])
     late.ack(MSS, 1.02, [(2 * MSS, 4 * MSS)])
     late.ack(4 * MSS, 1.03)
     late.send(4 * MSS, 5 * MSS, 1.03)
     late.send(3 * MSS, 5 * MSS, 1.04)
-    assert [one.trigger for one in late.told(3.0)] == ["gap"], "the host has not heard that it is filled"
+    assert [one.trigger for one in late.reported(3.0)] == ["gap"], "the host has not heard that it is filled"
 
 
 def test_the_newest_bytes_alone_are_a_probe() -> None:
     lonely = sent(1)
     lonely.send(0, MSS, 1.05)
-    (early,) = lonely.told(3.0)
+    (early,) = lonely.reported(3.0)
     assert early.trigger == "probe", "too early for a time-out"
     watched = sent()
     watched.send(3 * MSS, 4 * MSS, 1.05)
     watched.ack(4 * MSS, 1.06, [(3 * MSS, 4 * MSS)])
-    (story,) = watched.told(3.0)
-    assert (story.trigger, story.verdicts()) == ("probe", {"needless": MSS})
+    (episode,) = watched.reported(3.0)
+    assert (episode.trigger, episode.verdicts()) == ("probe", {"needless": MSS})
 
 
 def test_what_the_receiver_says_after_the_last_flow_has_ended_is_heard() -> None:
@@ -131,8 +131,8 @@ def test_what_the_receiver_says_after_the_last_flow_has_ended_is_heard() -> None
     watched.agent.sent(end, None, 1.05)
     assert len(watched.agent) == 0
     watched.ack(4 * MSS, 1.06, [(3 * MSS, 4 * MSS)])
-    (story,) = watched.told(3.0)
-    assert story.verdicts() == {"needless": MSS}
+    (episode,) = watched.reported(3.0)
+    assert episode.verdicts() == {"needless": MSS}
 
 
 def test_a_repair_that_is_lost_itself_is_a_time_out_of_its_own() -> None:
@@ -142,14 +142,14 @@ def test_a_repair_that_is_lost_itself_is_a_time_out_of_its_own() -> None:
     watched.ack(MSS, 1.03)
     watched.send(MSS, 2 * MSS, 1.3)  # the receiver has it, by its word; who resends it has given that up
     watched.ack(4 * MSS, 1.4)
-    assert [one.bytes for one in watched.told(3.0)] == [2 * MSS]
+    assert [one.bytes for one in watched.reported(3.0)] == [2 * MSS]
     again = sent()
     again.ack(0, 1.01, [(MSS, 2 * MSS)])
     again.send(0, MSS, 1.02)
     again.ack(2 * MSS, 1.03)
     again.send(2 * MSS, 3 * MSS, 1.3)
     again.ack(4 * MSS, 1.4)
-    assert [one.trigger for one in again.told(3.0)] == ["gap", "time-out"]
+    assert [one.trigger for one in again.reported(3.0)] == ["gap", "time-out"]
 
 
 def test_what_never_reached_the_agent_was_dropped_before_it() -> None:
@@ -160,66 +160,66 @@ def test_what_never_reached_the_agent_was_dropped_before_it() -> None:
     watched.send(MSS, 2 * MSS, 1.1)
     watched.send(2 * MSS, 3 * MSS, 1.1)
     watched.ack(4 * MSS, 1.2)
-    (story,) = watched.told(3.0)
-    assert story.verdicts() == {"queue": 2 * MSS}
+    (episode,) = watched.reported(3.0)
+    assert episode.verdicts() == {"queue": 2 * MSS}
 
 
-def test_of_an_open_connection_nobody_knows_what_had_left() -> None:
+def test_of_an_open_connection_it_is_unknown_what_had_left() -> None:
     watched = Watched(opened=False)
     assert watched.send(MSS, 2 * MSS, 1.0) == 0
     watched.send(5 * MSS, 6 * MSS, 1.0)
     assert watched.send(2 * MSS, 3 * MSS, 1.0) == MSS
     watched.ack(6 * MSS, 1.1)
-    (story,) = watched.told(3.0)
-    assert story.queue_bytes == 0
+    (episode,) = watched.reported(3.0)
+    assert episode.queue_bytes == 0
 
 
-def test_duplicates_are_told_below_or_within_what_is_acknowledged() -> None:
+def test_duplicates_are_reported_below_or_within_what_is_acknowledged() -> None:
     watched = sent()
     watched.send(0, MSS, 1.3)
     watched.ack(MSS, 1.31, [(0, MSS)])
-    (below,) = watched.told(3.0)
+    (below,) = watched.reported(3.0)
     assert below.verdicts() == {"needless": MSS}
     watched = sent()
     watched.ack(0, 1.01, [(2 * MSS, 4 * MSS)])
     watched.send(0, MSS, 1.02)
     watched.send(2 * MSS, 3 * MSS, 1.02)
     watched.ack(0, 1.03, [(2 * MSS, 3 * MSS), (2 * MSS, 4 * MSS)])
-    (within,) = watched.told(3.0)
+    (within,) = watched.reported(3.0)
     assert within.verdicts() == {"needless": MSS, "lost": MSS}
 
 
-def test_what_crosses_its_acknowledgement_and_a_late_agent_are_told() -> None:
+def test_what_crosses_its_acknowledgement_and_a_late_agent_are_reported() -> None:
     watched = sent()
     watched.agent.core.gate.late(0.2, 1.0)
     watched.agent.core.gate.late(0.1, 1.2)
     watched.ack(4 * MSS, 1.3)
     watched.send(0, MSS, 1.3)
-    (story,) = watched.told(3.0)
-    assert (story.trigger, story.in_flight_bytes, story.late_s) == ("crossed", 0, 0.2)
+    (episode,) = watched.reported(3.0)
+    assert (episode.trigger, episode.in_flight_bytes, episode.late_s) == ("crossed", 0, 0.2)
     watched.send(4 * MSS, 5 * MSS, 5.0)
     watched.send(4 * MSS, 5 * MSS, 5.3)
-    (later,) = watched.told(9.0)
+    (later,) = watched.reported(9.0)
     assert later.late_s == 0.0
 
 
-def test_connections_that_end_tell_at_once_and_idle_ones_are_forgotten() -> None:
+def test_connections_that_end_report_at_once_and_idle_ones_are_forgotten() -> None:
     watched = sent()
     watched.send(0, MSS, 1.3)
     watched.ack(0, 1.4, flags=ACK | RST)
-    assert [one.bytes for one in watched.told(1.4)] == [MSS]
+    assert [one.bytes for one in watched.reported(1.4)] == [MSS]
     watched = sent()
     watched.send(0, MSS, 1.3)
-    assert len(watched.told(1.3 + IDLE_S + 1)) == 1
+    assert len(watched.reported(1.3 + IDLE_S + 1)) == 1
     assert watched.send(0, MSS, 99.0) == 0, "another connection, for all that is known"
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 19), st.integers(1, 5), st.sampled_from("sa")), max_size=60))
-def test_every_byte_that_left_before_is_counted_and_told_once(steps: list[tuple[int, int, str]]) -> None:
+def test_every_byte_that_left_before_is_counted_and_reported_once(steps: list[tuple[int, int, str]]) -> None:
     watched, now = Watched(), 1.0
     highest = acked = again = 0
-    stories: list[Resent] = []
+    episodes: list[Resent] = []
     for start, count, kind in steps:
         now += 0.05
         begin, end = start * MSS, (start + count) * MSS
@@ -231,14 +231,14 @@ def test_every_byte_that_left_before_is_counted_and_told_once(steps: list[tuple[
         assert watched.send(begin, end, now) == expected
         again += expected
         highest = max(highest, end)
-        stories += watched.told(now)
-    stories += watched.told(now + 2 * SETTLE_S)
-    assert sum(one.bytes for one in stories) == again
-    assert all(sum(one.verdicts().values()) == one.bytes for one in stories)
-    assert sum(by_cause(stories).values()) == again
+        episodes += watched.reported(now)
+    episodes += watched.reported(now + 2 * SETTLE_S)
+    assert sum(one.bytes for one in episodes) == again
+    assert all(sum(one.verdicts().values()) == one.bytes for one in episodes)
+    assert sum(by_cause(episodes).values()) == again
 
 
-def story(size: int, needless: int, at: float) -> Resent:
+def episode(size: int, needless: int, at: float) -> Resent:
     return Resent("10.1.0.1", 1, "10.1.0.2", 2, "granted", "gap", at, 0.01, 0.002, 0.0, 9000, size, needless)
 
 
@@ -246,7 +246,9 @@ def test_episodes_reach_a_result_with_their_cause() -> None:
     log = ResentLog()
     before = resent_view(log.view(100.0))
     assert (before["episodes"], before["by_cause"]) == (0, [])
-    (message,) = FrameReader().feed(encode(SentAgain(50.0, [story(3000, 1000, 49.0), story(500, 0, 48.0)])))
+    (message,) = FrameReader().feed(
+        encode(SentAgain(50.0, [episode(3000, 1000, 49.0), episode(500, 0, 48.0)]))
+    )
     assert isinstance(message, SentAgain)
     event = log.add("h7", message, 200.0)
     assert (event.host, event.bytes) == ("h7", 3500)
@@ -270,7 +272,7 @@ def test_episodes_reach_a_result_with_their_cause() -> None:
     )
 
 
-def test_any_number_of_episodes_is_told_in_frames_that_the_controller_takes() -> None:
+def test_any_number_of_episodes_is_sent_in_frames_that_the_controller_takes() -> None:
     """An incast of 3200 flows in one message ended the agent's channel, which is what such a moment needs least."""
     text, much = "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255", 1 << 62
     longest = Resent(
@@ -289,8 +291,8 @@ def test_any_number_of_episodes_is_told_in_frames_that_the_controller_takes() ->
         much,
         much,
     )
-    told = [replace(longest, source_port=number) for number in range(20_000)]
-    parts = SentAgain.parts(9.0, told)
-    assert [one for part in parts for one in part.resent] == told
+    reported = [replace(longest, source_port=number) for number in range(20_000)]
+    parts = SentAgain.parts(9.0, reported)
+    assert [one for part in parts for one in part.resent] == reported
     assert max(len(encode(part)) for part in parts) < FROM_AGENT_BYTES["sent-again"]
     assert SentAgain.parts(9.0, []) == []

@@ -26,7 +26,7 @@ def key_of(connection: socket.socket) -> bytes:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
-def test_the_kernel_tells_what_a_socket_holds_and_whether_its_program_waits(address: str) -> None:
+def test_the_kernel_reports_what_a_socket_holds_and_whether_its_program_waits(address: str) -> None:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     asked = UnsentBytes()
     with socket.create_server((address, 0), family=family) as server:
@@ -46,8 +46,8 @@ def test_the_kernel_tells_what_a_socket_holds_and_whether_its_program_waits(addr
             assert (found.bytes, found.more) == (answer, True)
             assert 0 < found.bytes <= total
             assert unsent(asked, key_of(receiver)) == (0, False)
-            told = receiver.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)
-            assert found.scale == told[6] >> 4, "the peer's own scale"
+            reported = receiver.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)
+            assert found.scale == reported[6] >> 4, "the peer's own scale"
             assert found.segment_bytes == sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
             info = sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
             assert found.most_segment_bytes == struct.unpack_from("=I", info, 84)[0], "tcpi_advmss"

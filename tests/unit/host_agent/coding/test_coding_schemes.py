@@ -109,7 +109,7 @@ def test_htpcs_repairs_of_each_unit_are_those_of_equation_5(sizes: list[int], sm
     wire.collect()
     p = next(iter(wire.core.blocking_probability(0.0).values()))
     units = wire.watch.units()
-    assert p == PRIOR, "nothing was told yet"
+    assert p == PRIOR, "nothing was reported yet"
     covered = set()
     for unit in units:
         # nothing is acknowledged, so all that was sent is in flight, and the initial window is the least

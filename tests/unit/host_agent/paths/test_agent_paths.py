@@ -59,7 +59,7 @@ def run(
     known = flows(8)
     kinds = (TrafficClass.SHORT, TrafficClass.LONG, TrafficClass.CONTROL)
     routes = {kind: route(*stamps, kind=kind) for kind in kinds}
-    for place, (number, kind, size, count, pause, news) in enumerate(traffic):
+    for place, (number, kind, size, count, pause, event) in enumerate(traffic):
         if place == len(traffic) // 2 and len(stamps) > 1:
             for one in routes.values():
                 one.labels = one.labels[:-1]
@@ -73,11 +73,11 @@ def run(
         allowed = set(way.labels)
         assert all(port in allowed or EV_FIRST <= port <= EV_LAST for port in drawn)
         ports += drawn
-        if news == "report":
+        if event == "report":
             policy.reported(Report(flow.id, way.leaf, drawn[-1], min(stamps), pause, now), now + 0.002)
-        elif news == "loss":
+        elif event == "loss":
             policy.lost(flow.id, way.leaf, drawn[0], now)
-        elif news == "forget":
+        elif event == "forget":
             policy.forget(flow.id)
     return ports
 
@@ -134,7 +134,7 @@ def test_a_hash_keeps_a_flow_on_its_path(kind: PathKind, hashed: int) -> None:
     assert len(ports) == 1
 
 
-def test_flow_hash_tells_flows_apart() -> None:
+def test_flow_hash_distinguishes_flows() -> None:
     policy = make("flow-hash")
     assert len({policy.entropy(flow, route(), 100, 0.0) for flow in flows(500)}) > 480
 

@@ -1,4 +1,4 @@
-"""Path policies inside an agent's core: paths and their restriction by class, and what feedback tells the policies."""
+"""Path policies inside an agent's core: paths and their restriction by class, and what feedback gives the policies."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_path_that_dies_is_left_with_the_next_packet() -> None:
 
 
 class Listener(Rule):
-    """Uses labels in turn and writes down what it is told."""
+    """Uses labels in turn and writes down what it gets."""
 
     learns = True
 
@@ -162,7 +162,7 @@ class Listener(Rule):
         self.over.append(flow)
 
 
-def test_policies_are_told_what_became_of_each_datagram_when_it_left_and_how_long_it_took() -> None:
+def test_policies_learn_what_became_of_each_datagram_when_it_left_and_how_long_it_took() -> None:
     heard = Listener()
     sender, receiver = pair(document("file"), heard)
     left, lost = {}, set()
@@ -185,9 +185,9 @@ def test_policies_are_told_what_became_of_each_datagram_when_it_left_and_how_lon
         for one in receiver.datagrams_to_send():
             sender.receive_datagram(one.data, B.underlay_ip, 1025, one.tos, now=now)
     assert len(heard.reports) == 90
-    told = {round(report.sent * 1000): report for report, _ in heard.reports}
+    received = {round(report.sent * 1000): report for report, _ in heard.reports}
     for number in set(range(100)) - lost:
-        report = told[number]
+        report = received[number]
         assert (report.entropy, report.sent) == left[number]
         assert report.stamp == report.entropy - LABEL_FIRST
         assert (report.leaf, report.flow) == ("right", 1)
@@ -207,7 +207,7 @@ def test_a_peer_that_says_that_everything_is_lost_again_and_again_is_listened_to
     assert heard.losses == [(1, port) for port in used]
 
 
-def test_policies_are_told_that_a_flow_is_over() -> None:
+def test_policies_learn_that_a_flow_is_over() -> None:
     heard = Listener()
     sender, _ = pair(document("file"), heard)
     sender.packet_from_host(tcp(0, 0, SYN), 0.0)
@@ -234,7 +234,7 @@ def test_agents_of_a_leaf_share_what_is_on_its_paths_where_the_policy_wants_it()
     core.set_path_load(PathLoad({"x": 1}, {"right": {**busy, "0": 0.2, "9" * 9: 0.3}}), 0.002)
     ports(core)
     core.packet_from_host(tcp(0, 100, ports=(2000, 80)), 0.003)
-    assert ports(core) == [label_of(STAMPS[0])], "the one path on which nobody waits"
+    assert ports(core) == [label_of(STAMPS[0])], "the one path on which none waits"
 
 
 def test_what_others_have_on_our_paths_is_forgotten_with_the_connection_that_said_it() -> None:
@@ -244,7 +244,7 @@ def test_what_others_have_on_our_paths_is_forgotten_with_the_connection_that_sai
     core.disconnected(0.001)
     for port in range(1000, 1012):
         core.packet_from_host(tcp(0, 100, ports=(port, 80)), 0.002)
-    assert set(ports(core)) == set(map(label_of, STAMPS)), "nobody is known to wait"
+    assert set(ports(core)) == set(map(label_of, STAMPS)), "none is known to wait"
 
 
 @pytest.mark.parametrize("kind", ["flowlet", "round-robin", "reps"])

@@ -101,7 +101,7 @@ def test_a_flow_whose_packets_have_all_arrived_is_free() -> None:
     probe(policy, way, [0.05, 0.0], 1.01)
     for _ in range(2):
         policy.reported(Report(1, "b", here, 1, 0.01, 1.0), 1.01)
-    assert policy.entropy(Inner(2, 2), way, 1426, 1.01) == there, "whoever is free goes there"
+    assert policy.entropy(Inner(2, 2), way, 1426, 1.01) == there, "a flow that is free goes there"
     assert policy.entropy(flow, way, 1426, 1.01) == here, "the third may still be on its way"
     probe(policy, way, [0.4, 0.0], 1.02)
     policy.reported(Report(1, "b", here, 1, 0.01, 1.01), 1.02)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from simulation.evidence_rows import EvidenceRow, Figure, Outcome, read_rows
 PRESET = "caps-fig12"
 
 
+@functools.cache
 def claims() -> dict[str, tuple[Claim, ...]]:
     return {name: load_spec(name).spec.claims for name in preset_names()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 
 import pytest
@@ -37,14 +38,14 @@ from plain.yaml_source import read
 from topologies.other_programs import Busy
 
 
+@functools.cache
 def preset(name: str) -> Spec:
     path = find_spec(name)
     data = read(path.read_text(encoding="utf-8"), str(path)).data
     return with_all_schemes(spec_from_dict(data), scheme_names())
 
 
-PRESETS = {name: preset(name) for name in preset_names()}
-names = st.sampled_from(sorted(PRESETS))
+names = st.sampled_from(preset_names())
 scales = st.floats(0.1, 0.95)
 
 
@@ -52,7 +53,7 @@ scales = st.floats(0.1, 0.95)
 def test_slower_links_take_as_many_fewer_packets_a_second_and_the_same_packets_in_all(
     name: str, scale: float
 ) -> None:
-    spec = PRESETS[name]
+    spec = preset(name)
     light = slower(spec, scale)
     for before, after in zip(points(spec), points(light), strict=True):
         assert load_of(after.spec).packets_per_s == pytest.approx(scale * load_of(before.spec).packets_per_s)
@@ -62,7 +63,7 @@ def test_slower_links_take_as_many_fewer_packets_a_second_and_the_same_packets_i
 
 @given(names, scales)
 def test_slower_links_get_the_same_flows_at_the_same_packet_times(name: str, scale: float) -> None:
-    first = points(PRESETS[name])[0].spec
+    first = points(preset(name))[0].spec
     light = slower(first, scale)
     before, after = first.plan(0), light.plan(0)
     # As many flows within a time that was rounded a little may be one fewer: the last.
@@ -81,7 +82,7 @@ def test_slower_links_get_the_same_flows_at_the_same_packet_times(name: str, sca
 def test_what_is_fitted_is_carried_and_what_is_carried_is_left_as_it_is(
     name: str, cores: int, slowness: float, paths_first: bool
 ) -> None:
-    spec, costs = PRESETS[name], REFERENCE.times(slowness)
+    spec, costs = preset(name), REFERENCE.times(slowness)
     asked = busiest(spec, costs)
     room = CARRIED_SHARE * cores - asked.idle_cores
     # hundredths of the links' rates
@@ -104,21 +105,21 @@ def test_a_demo_that_leaves_paths_out_is_carried_by_a_machine_a_quarter_slower(
     slowness: float, cores: int
 ) -> None:
     costs = REFERENCE.times(slowness)
-    fitted = fit(PRESETS["demo"], cores, costs, paths_first=True)
+    fitted = fit(preset("demo"), cores, costs, paths_first=True)
     if fitted.spec.fabric.spines > LEAST_PATHS:
         assert busiest(fitted.spec, costs.times(SAME_MACHINE)).share(cores) <= CARRIED_SHARE + 1e-9
 
 
 @given(st.integers(LEAST_PATHS, 16))
 def test_with_fewer_paths_the_long_flows_can_still_fill_all(paths: int) -> None:
-    demo = PRESETS["demo"]
+    demo = preset("demo")
     pressure = fewer_paths(demo, paths).long_flow_pressure()
     assert pressure is not None
     assert pressure >= (demo.long_flow_pressure() or 0)
 
 
 def test_paths_that_are_not_alike_stay() -> None:
-    demo = PRESETS["demo"]
+    demo = preset("demo")
     one_down = dataclasses.replace(demo, fabric=dataclasses.replace(demo.fabric, down=("l1-s3",)))
     assert fit(one_down, 2, REFERENCE, paths_first=True).spec.fabric.spines == 16
     with pytest.raises(FitError, match="not alike"):
@@ -127,7 +128,7 @@ def test_paths_that_are_not_alike_stay() -> None:
 
 @given(names, st.floats(0.02, 1))
 def test_a_scale_is_kept(name: str, scale: float) -> None:
-    spec = PRESETS[name]
+    spec = preset(name)
     asked, got = busiest(spec, REFERENCE), scaled(spec, scale, REFERENCE).load
     assert got.packets_per_s == pytest.approx(scale * asked.packets_per_s)
 
@@ -135,18 +136,18 @@ def test_a_scale_is_kept(name: str, scale: float) -> None:
 @pytest.mark.parametrize("scale", [0.0, 0.019, 1.01, float("nan")])
 def test_other_scales_are_refused(scale: float) -> None:
     with pytest.raises(FitError, match=r"between 0\.02 and 1"):
-        scaled(PRESETS["demo"], scale, REFERENCE)
+        scaled(preset("demo"), scale, REFERENCE)
 
 
 def test_half_of_the_demo_is_half_of_its_paths() -> None:
-    half = scaled(PRESETS["demo"], 0.5, REFERENCE, paths_first=True)
+    half = scaled(preset("demo"), 0.5, REFERENCE, paths_first=True)
     assert half.changes == ("8 of 16 paths", "2 of 4 long flows")
-    assert half.spec.packet_time_s == PRESETS["demo"].packet_time_s
+    assert half.spec.packet_time_s == preset("demo").packet_time_s
 
 
 @given(st.floats(1, 400), st.floats(1, 400), st.integers(1, 8))
 def test_a_slower_machine_never_gets_more(lone_us: float, other_us: float, cores: int) -> None:
-    asked = PRESETS["demo"]
+    asked = preset("demo")
     fast, slow = sorted((lone_us, other_us))
     costs = [costs_where(fast), costs_where(slow)]
     assert costs[0].hop_us <= costs[1].hop_us
@@ -157,7 +158,7 @@ def test_a_slower_machine_never_gets_more(lone_us: float, other_us: float, cores
 
 @given(st.floats(1 / SAME_MACHINE + 0.001, SAME_MACHINE - 0.001))
 def test_a_busy_moment_changes_nothing(factor: float) -> None:
-    demo = PRESETS["demo"]
+    demo = preset("demo")
     usual = fit(demo, 2, REFERENCE, paths_first=True)
     assert fit(demo, 2, costs_where(factor * LONE_US), paths_first=True) == usual
     assert usual.changes == ("8 of 16 paths", "2 of 4 long flows")
@@ -169,12 +170,12 @@ def test_other_programs_are_named_with_what_they_take() -> None:
 
 
 def test_a_fitted_spec_can_be_written_down_and_read_again() -> None:
-    light = fit(PRESETS["all-schemes"], 1, REFERENCE).spec
+    light = fit(preset("all-schemes"), 1, REFERENCE).spec
     assert spec_from_dict(read(spec_text(light), "fitted").data) == light
 
 
 def test_what_is_too_much_is_said_before_it_starts_with_what_fit_would_make_of_it() -> None:
-    spec = PRESETS["demo"]
+    spec = preset("demo")
     heavy = Fit(spec, busiest(spec, REFERENCE))
     said = words(heavy, fit(spec, 2, REFERENCE), 2)
     assert "of 2 cores" in said[0]
@@ -196,7 +197,7 @@ def test_what_is_too_much_is_said_before_it_starts_with_what_fit_would_make_of_i
 )
 def test_a_sweep_over_whole_links_or_arrivals_is_not_scaled_in_part(field: str, value: object) -> None:
     axis = Axis("what", (field,), (value,))
-    spec = dataclasses.replace(PRESETS["demo"], sweep=(axis,))
+    spec = dataclasses.replace(preset("demo"), sweep=(axis,))
     assert points(spec)[0].at == (value,)
     with pytest.raises(FitError, match="axis 'what' sets rates or times together with something else"):
         slower(spec, 0.5)
@@ -204,4 +205,4 @@ def test_a_sweep_over_whole_links_or_arrivals_is_not_scaled_in_part(field: str, 
 
 def test_a_sweep_over_what_has_no_rates_stays() -> None:
     axis = Axis("what", ("policy",), ({"long.release.packet_times": 8},))
-    assert slower(dataclasses.replace(PRESETS["demo"], sweep=(axis,)), 0.5).sweep == (axis,)
+    assert slower(dataclasses.replace(preset("demo"), sweep=(axis,)), 0.5).sweep == (axis,)

@@ -24,7 +24,9 @@ class Layout:
 
     def link_names(self) -> list[str]:
         """Return names of all links, in natural order (l1-s2 before l1-s10)."""
-        return [link_name(*pair) for pair in sorted((*self.access, *self.fabric), key=_natural)]
+        keys = {name: _natural(name) for name in (*self.switches, *(host.name for host in self.hosts))}
+        links = sorted((*self.access, *self.fabric), key=lambda pair: (keys[pair[0]], keys[pair[1]]))
+        return [link_name(*pair) for pair in links]
 
 
 def number_of_links(topology: str, *, leaves: int, spines: int, k: int, hosts_on_leaf: int) -> int:
@@ -71,9 +73,6 @@ def fat_tree(k: int, hosts_per_edge: int) -> Layout:
     )
 
 
-def _natural(names: tuple[str, str]) -> list[list[tuple[int, int | str]]]:
-    """Return the sort key of two names: digits as numbers."""
-    return [
-        [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", name) if part]
-        for name in names
-    ]
+def _natural(name: str) -> list[tuple[int, int | str]]:
+    """Return the sort key of a name: digits as numbers."""
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", name) if part]

@@ -60,8 +60,11 @@ def pairs(
         partner = _derangement(hosts, rng)
         return [(source, partner[source]) for source in _draw(hosts, rng, n, spread)]
     result = []
+    elsewhere: dict[str, list[Endpoint]] = {}  # by source, which has some hundred flows
     for source in _draw(hosts, rng, n, spread):
-        others = _elsewhere(hosts, source)
+        if source.host not in elsewhere:
+            elsewhere[source.host] = _elsewhere(hosts, source)
+        others = elsewhere[source.host]
         result.append((source, others[int(rng.integers(len(others)))]))
     return result
 

@@ -8,8 +8,9 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -55,6 +56,10 @@ class PlannedFlow:
     counted: bool = True
 
 
+_FIELDS: Final = tuple(field.name for field in fields(PlannedFlow))
+_values: Final = attrgetter(*_FIELDS)
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Flows by start time (seconds since the run's start), and the window over which rates are measured.
@@ -84,7 +89,7 @@ class Plan:
 
     def digest(self) -> str:
         """Return SHA-256 (hex) of all flows: equal digests are equal plans."""
-        data: list[dict[str, Any]] = [asdict(flow) for flow in self.flows]
+        data = [dict(zip(_FIELDS, _values(flow), strict=True)) for flow in self.flows]
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
@@ -183,8 +188,7 @@ def _source_ports(sources: Sequence[str], rng: np.random.Generator) -> Sequence[
     return own
 
 
-@dataclass(frozen=True, slots=True)
-class _Arriving:
+class _Arriving(NamedTuple):
     start_s: float
     size: int
     ends: Pair

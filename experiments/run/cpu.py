@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from experiments.results.cpu_use import SAMPLE_PERIOD_S, CpuSample, CpuUse, Waiting, judge
+from topologies.cores import own_cores
 
 NAP_S: Final = 0.005
 _STAT: Final = Path("/proc/stat")
@@ -60,7 +61,7 @@ def is_free(seconds: float = 1.0) -> bool:
     found: bool | None = None
     while found is None:
         time.sleep(min(seconds, _LOOK_EVERY_S))
-        found = judge_free(before, sample(None), seconds, len(os.sched_getaffinity(0)))
+        found = judge_free(before, sample(None), seconds, own_cores().usable)
     return found
 
 

@@ -34,6 +34,7 @@ from controller.live.link_sampling import EVERY_S
 from controller.openflow.allowed import AllowedSwitches, AllowedSwitchesError, read_allowed_switches
 from controller.openflow.tls import SwitchTls, SwitchTlsContexts
 from controller.process.control_thread import first_death, on_first_death
+from controller.process.freed_memory import FreedMemory
 from controller.process.lldp_key import lldp_key, new_lldp_key
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
@@ -47,8 +48,8 @@ from protocol.version import VERSION
 
 API_THREADS: Final = 2 * MOST_WAITING
 """Half of them answer all that is not drawn."""
-LOOK_S: Final = 0.5 if sys.platform == "win32" else 3600.0
-"""Between looks whether to end, which a signal cuts short except on Windows."""
+LOOK_S: Final = 0.5 if sys.platform == "win32" else 10.0
+"""Between looks at the memory and whether to end, which a signal cuts short except on Windows."""
 LAST_S: Final = 10.0
 """After a control thread died, the process has this long to end in order; then it ends at once."""
 DIED_STATUS: Final = 70
@@ -215,8 +216,9 @@ class _Process:
         try:
             if self._extension is not None:
                 self._extension.start(api, self._tokens.operate, _own_authority(self._settings))
+            memory = FreedMemory()
             while not self._ending.wait(LOOK_S):
-                continue
+                memory.look()
             if self._no_api is not None:
                 raise OSError(self._no_api)
         finally:

@@ -27,14 +27,13 @@ while True:
     head = 4 * (packet[0] & 15)
     if packet[0] >> 4 == 4 and packet[9] == 17 and packet[12:16] == bytes((10, 0, 1, 1)) and len(packet) > head + 60:
         break
-changed = bytearray(packet[head + 8:])
+changed = bytearray(packet)
 changed[-1] ^= 1
-out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-out.setsockopt(socket.SOL_SOCKET, 11, 1)  # SO_NO_CHECK: the veth leaves a checksum to hardware that is not there
-out.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, packet[1])
-out.bind(("10.0.1.1", int.from_bytes(packet[head:head + 2], "big")))
+changed[head + 2:head + 4] = (47000).to_bytes(2, "big")
+changed[head + 6:head + 8] = bytes(2)  # no checksum: the veth leaves it to hardware that is not there
+out = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)  # h1 may receive at its port
 for _ in range(20):
-    out.sendto(changed, ("10.0.2.1", 47000))
+    out.sendto(changed, ("10.0.2.1", 0))
 """
 """Takes one datagram of h1's agent as it leaves, and sends it again with one bit changed."""
 

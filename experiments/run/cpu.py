@@ -57,11 +57,11 @@ def is_free(seconds: float = 1.0) -> bool:
 
     False comes as soon as it is certain.
     """
-    before = sample(None)
+    before, cores = sample(None), own_cores().usable
     found: bool | None = None
     while found is None:
         time.sleep(min(seconds, _LOOK_EVERY_S))
-        found = judge_free(before, sample(None), seconds, own_cores().usable)
+        found = judge_free(before, sample(None), seconds, cores)
     return found
 
 

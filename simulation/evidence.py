@@ -129,8 +129,16 @@ def _compared_alone(spec: Spec, claims: Iterable[Claim], repeats: int) -> Spec:
     return replace(spec, schemes=compared, baseline=baseline, repeats=repeats)
 
 
-def simulate_claims(name: str, spec: Spec, on_point: Callable[[str], None] = lambda point: None) -> list[Row]:
-    """Return a row for each claim of a spec that has a comparison, simulated at every point."""
+def simulate_claims(
+    name: str,
+    spec: Spec,
+    on_point: Callable[[str], None] = lambda point: None,
+    on_document: Callable[[str, dict[str, Any]], None] = lambda point, document: None,
+) -> list[Row]:
+    """Return a row for each claim of a spec that has a comparison, simulated at every point.
+
+    on_point is called with a point's words before it is simulated, on_document with them and the result after it.
+    """
     claims = claims_of_papers(spec.claims)
     findings: list[list[At]] = [[] for _ in claims]
     by_tick: dict[str, Mapping[str, Any]] = {}
@@ -139,6 +147,7 @@ def simulate_claims(name: str, spec: Spec, on_point: Callable[[str], None] = lam
             text = words(spec.sweep, point.at)
             on_point(text)
             document, _ = simulate_document(point.spec)
+            on_document(text, document)
             if point.at:
                 by_tick[show(point.at[0])] = document["schemes"]
             for place, (claim, _) in zip(findings, claims, strict=True):

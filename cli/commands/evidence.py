@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import click
+from rich.console import Console
 from rich.markup import escape
 
 from cli.console import progress, results
 from cli.specs import load_spec
+from experiments.results.tables import tables
 from experiments.spec.check import preset_names
 from experiments.spec.spec import Spec, spec_text
 from simulation.evidence import (
@@ -40,6 +43,8 @@ from simulation.evidence_rows import ROWS, row_of, rows_text
 DOCUMENT: Final = Path("docs/evidence.md")
 KEPT: Final = "evidence"
 """Folder below the results."""
+TABLES_WIDTH: Final = 160
+"""Columns of the tables that are kept there."""
 
 
 @click.command(
@@ -68,7 +73,8 @@ KEPT: Final = "evidence"
     default=Path("results"),
     show_default=True,
     type=click.Path(path_type=Path),
-    help="Where ./capstan run has kept what it found on switches; what is simulated is kept in `evidence` below.",
+    help="Where ./capstan run has kept what it found on switches; what is simulated is kept in `evidence` below, with "
+    "its tables.",
 )
 @click.option(
     "--output",
@@ -141,11 +147,19 @@ def evidence_command(
 def _simulated(
     name: str, spec: Spec, directory: Path, *, kept: bool, show: Callable[[str], None]
 ) -> list[Row]:
-    """Return a preset's rows, simulated or kept."""
+    """Return a preset's rows, simulated or kept; what is simulated leaves its tables there, too."""
     rows = kept_rows(name, spec, directory / KEPT) if kept else None
     if rows is None:
-        rows = simulate_claims(name, spec, show)
+        printed = Console(file=StringIO(), width=TABLES_WIDTH)
+
+        def print_tables(point: str, document: dict[str, Any]) -> None:
+            printed.rule(escape(point or name))
+            printed.print(tables(document))
+
+        rows = simulate_claims(name, spec, show, print_tables)
         write_rows(rows, name, spec, directory / KEPT)
+        assert isinstance(printed.file, StringIO)
+        (directory / KEPT / f"{name}.txt").write_text(printed.file.getvalue(), encoding="utf-8")
     return rows
 
 

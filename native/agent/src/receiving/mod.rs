@@ -23,7 +23,7 @@ pub use decoder::{DecoderCounters, DecoderLimits, Rebuilt, UnitDecoder, MAX_K, M
 pub use feedback::{EarlyRepairs, PendingFeedback, MAX_EARLY_REPAIRS, RECEIPTS_PER_FEEDBACK};
 pub use flow::ReceiveFlow;
 pub use incoming::{EarlyRepair, Incoming};
-pub use path_progress::{PathProgress, Settled};
+pub use path_progress::{Delivered, PathProgress, Settled, SettledUpTo};
 pub use policy::{feedback_after_s, Hold, ReceivePolicy};
 pub use receiver::Receiver;
 pub use release::{Arrival, Release, MAX_HELD, REMEMBERED_GAPS};

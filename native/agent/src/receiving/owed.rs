@@ -24,6 +24,11 @@ impl<P: Packet> Receiver<P> {
         }
     }
 
+    /// Has feedback leave at `due`, unless it leaves before that anyway.
+    pub(super) fn due_by(&mut self, due: Seconds) {
+        self.next_feedback = Some(self.next_feedback.map_or(due, |next| next.min(due)));
+    }
+
     /// Gives up what is lost for certain and sends what is owed, in the directory's order; those that have sent what is
     /// still missing are looked at again.
     pub(super) fn send_feedback_due<S: Packets>(
@@ -43,8 +48,7 @@ impl<P: Packet> Receiver<P> {
             }
             let oldest = peer.arrivals.oldest_missing();
             if let Some(oldest) = oldest {
-                let due = (oldest + self.policy.loss_after_s).max(now + self.policy.feedback_after_s);
-                self.next_feedback = Some(self.next_feedback.map_or(due, |next| next.min(due)));
+                self.due_by((oldest + self.policy.loss_after_s).max(now + self.policy.feedback_after_s));
             }
             peer.awaits_feedback = oldest.is_some();
             peer.awaits_feedback

@@ -46,6 +46,15 @@ impl ReceivePolicy {
         }
     }
 
+    /// Returns after how long, in seconds, a path of a class that delivers nothing counts as silent; infinity where order
+    /// does not follow from paths.
+    pub(super) fn silence_s(&self, class: TrafficClass) -> Seconds {
+        match self.holds[class.index()] {
+            Hold::For(_) => f64::INFINITY,
+            Hold::ByPaths { silence_s } => silence_s,
+        }
+    }
+
     /// Returns how long, in seconds, a packet of a class waits at most.
     pub(super) fn longest_hold_s(&self, class: TrafficClass) -> Seconds {
         match self.holds[class.index()] {

@@ -13,8 +13,8 @@ use crate::flow_table::FlowId;
 use crate::packet::{Packet, Packets};
 use crate::peers::{Peer, PeerId, Peers};
 use crate::receiving::{
-    Arrival, DecoderLimits, EarlyRepair, Hold, Incoming, Rebuilt, ReceiveFlow, ReceivePolicy, Release,
-    Repair, Total, UnitDecoder,
+    Arrival, DecoderLimits, Delivered, EarlyRepair, Hold, Incoming, PathProgress, Rebuilt, ReceiveFlow,
+    ReceivePolicy, Release, Repair, Total, UnitDecoder,
 };
 use crate::sending::Sender;
 use crate::serial::serial_difference;
@@ -89,8 +89,9 @@ impl<P: Packet> Receiver<P> {
         let marked = datagram.ecn == CE;
         if peer.pending.receipts(datagram.head.number, &[datagram.stamp], delay_us, marked) {
             sender.send_feedback(peer, now);
-        } else if self.next_feedback.is_none() {
-            self.next_feedback = Some(now + self.policy.feedback_after_s);
+        } else {
+            // feedback may be due much later already, for a datagram that is missing
+            self.due_by(now + self.policy.feedback_after_s);
         }
     }
 
@@ -133,7 +134,7 @@ impl<P: Packet> Receiver<P> {
         if let Some(acknowledged) = acknowledged {
             sender.acknowledged(peer.known.leaf, &flow.reverse, acknowledged, now);
         }
-        peer.progress.took(class, stamp, datagram.head.number, now);
+        self.delivered(&mut peer.progress, datagram, now);
         if class == TrafficClass::Control {
             self.control(peer, id, datagram, (marked, &seen), now);
             self.keep_within_budget(peer, id);
@@ -187,7 +188,7 @@ impl<P: Packet> Receiver<P> {
         let flow = &mut peer.flows[id];
         flow.repairs += 1;
         flow.took(datagram.head.class, datagram.stamp, now);
-        peer.progress.took(datagram.head.class, datagram.stamp, datagram.head.number, now);
+        self.delivered(&mut peer.progress, &datagram, now);
         let mut rebuilt = Vec::new();
         decoder_of(peer, datagram.head.flow, id).repair(repair, now, &mut rebuilt);
         self.recovered(peer, id, &datagram, rebuilt, now);
@@ -336,6 +337,13 @@ impl<P: Packet> Receiver<P> {
         let timeout_s = self.policy.longest_hold_s(flow.class);
         flow.release.arrive(arrival, timeout_s, now, &mut self.deliver);
         self.note_holding(peer, datagram.from, id);
+    }
+
+    /// Notes how far a path of a peer has come.
+    fn delivered(&self, progress: &mut PathProgress, datagram: &Incoming, now: Seconds) {
+        let Head { class, number, .. } = datagram.head;
+        let delivered = Delivered { class, stamp: datagram.stamp, number };
+        progress.took(delivered, self.policy.silence_s(class), now);
     }
 
     /// Releases what waited for datagrams that are lost, now that a path of a peer has come further.

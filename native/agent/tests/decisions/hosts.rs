@@ -114,3 +114,28 @@ fn the_share_of_late_acknowledgements_is_of_every_acknowledgement() {
     let pb = here.sender.blocking_probability(LeafId(1), 11.0).expect("an estimate");
     assert_eq!(pb, 3.0 / 20.0);
 }
+
+#[test]
+fn what_arrives_is_reported_in_time_while_a_datagram_is_missing() {
+    let (mut here, mut there) = (host(1, &[11], policy()), host(11, &[1], policy()));
+    let (mut now, mut reported) = (0.0, Vec::new());
+    for number in 0..200 {
+        now = 0.001 * f64::from(number);
+        while there.timer() <= now {
+            let due = there.timer();
+            there.handle_timer(due);
+            let feedback = there.datagrams_to_send().len();
+            reported.extend(std::iter::repeat_n(due, feedback));
+        }
+        here.packet_from_host(&packet(1, 11, number), now);
+        let sent = here.datagrams_to_send();
+        if number != 7 {
+            sent.iter().for_each(|sent| hand_over(sent, 1, 1, &mut there, now));
+        }
+    }
+    reported.push(now);
+    let feedback_after_s = there.receiver.feedback_after_s();
+    assert!(now < policy().receive.loss_after_s, "the datagram is not given up yet");
+    let longest = reported.windows(2).map(|two| two[1] - two[0]).fold(reported[0], f64::max);
+    assert!(longest <= feedback_after_s + 0.001 + 1e-9, "{longest} s between feedback");
+}

@@ -270,6 +270,32 @@ test("a map of any size is one stop of the Tab key, of which all else is reached
   expect(moved(rows, host, "x")).toBeUndefined();
 });
 
+test("a fabric wider than the window is drawn at a legible size, and can be fitted", async () => {
+  const nothing = () => undefined;
+  const draw = (fabric: FabricView) =>
+    drawn(
+      createElement(FabricMap, {
+        fabric,
+        link: null,
+        host: null,
+        chooseLink: nothing,
+        chooseHost: nothing,
+        modal: false,
+      }),
+    );
+  const wide = await draw(leafSpine(25, 40, 2));
+  const [, least] = /min-width:(\d+)px/.exec(wide)!;
+  expect(Number(least)).toBeGreaterThanOrEqual(40 * 60);
+  expect(wide).toContain("Fit to window");
+  const narrow = await draw(leafSpine(4, 4, 2));
+  expect(narrow).not.toContain("Fit to window");
+
+  const { hosts } = layOut(leafSpine(8, 4, 16), 900);
+  const places = [...hosts.values()].map(({ x }) => x).sort((left, right) => left - right);
+  const apart = places.slice(1).map((x, index) => x - places[index]!);
+  expect(Math.min(...apart)).toBeGreaterThanOrEqual(28);
+});
+
 test("names of switches stay within their boxes, by their ends", () => {
   expect(["l1", "spine1", "0xaabbccddeeff", "spine-12"].map((name) => inBox(name, 6))).toEqual([
     "l1",

@@ -1,4 +1,5 @@
-import { useMemo } from "react";
+import { Button } from "@mantine/core";
+import { useMemo, useState } from "react";
 import type { FabricView, LinkLoadView, SwitchView } from "../api/schema";
 import { useFaults, useModes } from "../api/queries";
 import { useLive, useStore } from "../live/useLive";
@@ -28,6 +29,8 @@ export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }:
   const [frame, width] = useWidth<HTMLDivElement>(900);
   const scale = useScale();
   const layout = useMemo(() => layOut(fabric, width / scale), [fabric, width, scale]);
+  const [whole, setWhole] = useState(false);
+  const natural = Math.round(layout.width * scale);
   const lines = useMemo(() => linesOf(fabric, layout), [fabric, layout]);
   const chosen = link
     ? { kind: "link" as const, name: link }
@@ -38,9 +41,21 @@ export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }:
   const faults = useFaults().data?.faults;
   const down = new Set(faults?.filter((fault) => fault.kind === "switch-down").map((fault) => fault.target));
   return (
-    <div ref={frame}>
+    <div ref={frame} className={styles["frame"]}>
+      {natural > width && (
+        <Button
+          className={styles["fit"]}
+          size="compact-sm"
+          variant={whole ? "filled" : "default"}
+          aria-pressed={whole}
+          onClick={() => setWhole(!whole)}
+        >
+          Fit to window
+        </Button>
+      )}
       <svg
         className={styles["map"]}
+        style={whole ? undefined : { minWidth: natural }}
         data-testid="fabric-map"
         viewBox={`0 0 ${layout.width} ${layout.height}`}
         role="group"

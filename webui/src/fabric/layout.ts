@@ -19,6 +19,8 @@ export interface Layout {
 
 /** Least room for a switch with its badge, and at the sides. */
 const SLOT = 62;
+/** Least room for a host: a name of three letters. */
+const HOST_SLOT = 30;
 const MARGIN = 50;
 const ROW = 175;
 /** Rows of a wide window are further apart, up to this; by this share of the width. */
@@ -85,7 +87,16 @@ export function layOut(fabric: FabricView, wanted: number): Layout {
     (members) => members.length,
     (switchView) => switchView.tier ?? top + 1,
   );
-  const width = Math.max(wanted, 2 * MARGIN + SLOT * Math.max(1, ...perTier.values()));
+  const perLeaf = rollup(
+    fabric.hosts,
+    (members) => members.length,
+    (host) => host.place?.switch ?? "",
+  );
+  const needed = Math.max(
+    SLOT * Math.max(1, ...perTier.values()),
+    HOST_SLOT * perLeaf.size * Math.max(0, ...perLeaf.values()),
+  );
+  const width = Math.max(wanted, 2 * MARGIN + needed);
   const step = Math.min(HIGHEST_ROW, Math.max(ROW, ROW_SHARE * wanted));
   const switches = new Map<string, Spot>();
   const rows: { y: number; name: string }[] = [];

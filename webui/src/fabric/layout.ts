@@ -20,7 +20,7 @@ export interface Layout {
 /** Least room for a switch with its badge, and at the sides. */
 const SLOT = 62;
 /** Least room for a host: a name of three letters. */
-const HOST_SLOT = 30;
+const HOST_SLOT = 36;
 const MARGIN = 50;
 const ROW = 175;
 /** Rows of a wide window are further apart, up to this; by this share of the width. */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ClassScheme, EvidenceClaim, Scheme } from "../src/api/schema";
 import type { Experiment, ClaimVerdict } from "../src/experiments/types";
 import { mechanisms, onlySimulated, parts } from "../src/understand/composition";
-import { claimsOf, findingsOf } from "../src/understand/evidence";
+import { claimsOf, findingsOf, newestOf } from "../src/understand/evidence";
 import { none, scheme as ecmp } from "./scheme";
 
 const sprayed: ClassScheme = { ...none, group: "spray", entropy: "spray" };
@@ -125,4 +125,19 @@ test("a finding is of the preset's own claim: presets share texts, and a text ma
     result(4, "a", "htpc", "ecmp"),
   ] as unknown as Experiment[];
   expect(findingsOf(kept, "a", wanted).map((entry) => entry.experiment)).toEqual([1]);
+});
+
+test("only finished experiments of the claims' presets are looked through, the newest first", () => {
+  const head = (id: number, name: string, state: "finished" | "failed" = "finished") => ({
+    id,
+    name,
+    state,
+    created_at: 1_000 + id,
+  });
+  const listed = [head(9, "b"), head(8, "a"), head(7, "a", "failed"), head(6, "other"), head(5, "a")];
+  expect(newestOf(listed, [{ preset: "a" }, { preset: "c" }]).map(({ id }) => id)).toEqual([8, 5]);
+  const many = Array.from({ length: 50 }, (_, index) => head(100 - index, "a"));
+  expect(newestOf(many, [{ preset: "a" }]).map(({ id }) => id)).toEqual(
+    many.slice(0, 20).map(({ id }) => id),
+  );
 });

@@ -11,12 +11,9 @@ import type { Experiment } from "../experiments/types";
 import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
 import { Quiet } from "../parts/Quiet";
-import { claimsOf, findingsOf } from "./evidence";
+import { claimsOf, findingsOf, newestOf } from "./evidence";
 import { foundWords, pieces, places } from "./rowWords";
 import styles from "./understand.module.css";
-
-/** Kept experiments that are looked through, the newest. */
-const LOOKED_AT = 20;
 
 /** Show what papers claim of a scheme, each with its outcome: in Capstan's evidence, and in experiments here. */
 export function Evidence({ scheme }: { scheme: string }) {
@@ -54,10 +51,8 @@ function ClaimList({ scheme }: { scheme: string }) {
 }
 
 function Claims({ claims }: { claims: readonly EvidenceClaim[] }) {
-  const finished = (useExperiments().data?.pages ?? [])
-    .flatMap((page) => page.experiments)
-    .filter((experiment) => experiment.state === "finished")
-    .slice(0, LOOKED_AT);
+  const listed = (useExperiments().data?.pages ?? []).flatMap((page) => page.experiments);
+  const finished = newestOf(listed, claims);
   const experiments = useQueries({
     queries: finished.map(({ id }) => ({
       queryKey: ["experiments", id],

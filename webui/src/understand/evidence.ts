@@ -1,6 +1,6 @@
 /** Claims about a scheme, of presets, and what kept experiments found of them. */
 
-import type { EvidenceClaim } from "../api/schema";
+import type { EvidenceClaim, ExperimentHead } from "../api/schema";
 import type { Claim, Experiment, ClaimVerdict, ResultDocument, SweepDocument } from "../experiments/types";
 
 /** What a claim is about. */
@@ -12,6 +12,20 @@ export function claimsOf<C extends About>(claims: readonly C[], scheme: string):
     ...claims.filter((claim) => claim.scheme === scheme),
     ...claims.filter((claim) => claim.against === scheme && claim.scheme !== scheme),
   ];
+}
+
+/** Experiments that are looked through at most. */
+const LOOKED_AT = 20;
+
+/** Return the newest of *experiments*, newest first, that may have findings on *claims*: finished ones of their presets. */
+export function newestOf(
+  experiments: readonly ExperimentHead[],
+  claims: readonly Pick<EvidenceClaim, "preset">[],
+): ExperimentHead[] {
+  const presets = new Set(claims.map(({ preset }) => preset));
+  return experiments
+    .filter(({ state, name }) => state === "finished" && presets.has(name))
+    .slice(0, LOOKED_AT);
 }
 
 /** Return a claim's findings: none, one, or one of each point of a sweep. */

@@ -13,6 +13,7 @@ import {
   rebuilt,
   retransmitted,
   sent,
+  waiting,
 } from "../src/tour/facts";
 import type { Recordings, SchemeName } from "../src/tour/recordings";
 import { liveRun } from "../src/tour/live";
@@ -63,6 +64,8 @@ describe("the recordings show what the steps say", () => {
     expect([rebuilt(all.ecmp, "short"), rebuilt(all.rps, "short")]).toEqual([0, 0]);
     expect(rebuilt(all.caps, "short")).toBeGreaterThan(0);
     expect(rebuilt(all.caps, "short")).toBeLessThanOrEqual(sent(all.caps, "short", "repair"));
+    // Rebuilding is what helps, no shorter queues: its words say so.
+    expect(waiting(all.caps, "short")).toBeGreaterThan(waiting(all.rps, "short"));
   });
 
   it("a leaf is ON and OFF in turn, and long flows keep to one path each while it is ON", () => {

@@ -27,16 +27,25 @@ export function loadByPath(trace: Trace, flowClass: FlowClass): ReadonlyMap<stri
   return loads;
 }
 
-/** Return data that came to its host's agent: packets, and those that came behind a later one of their flow. */
+/** Return data that came to its host's agent: packets, and those that a packet of their flow overtook, sent later. */
 export function order(trace: Trace, flowClass: FlowClass): { packets: number; behind: number } {
-  const newest = new Map<number, number>();
+  const sentAt = new Map<Packet, number>();
+  for (const { hop, packet, from } of crossings(trace, flowClass)) {
+    if (isHost(from)) sentAt.set(packet, hop.offered);
+  }
+  const newest = new Map<number, { sent: number; number: number }>();
   let behind = 0;
   const came = arrivals(trace, flowClass);
   for (const { packet } of came) {
     const id = packet.flow?.id ?? -1;
-    const before = newest.get(id) ?? -1;
-    if (packet.number < before) behind += 1;
-    newest.set(id, Math.max(before, packet.number));
+    // Those sent before the window have their numbers alone.
+    const place = { sent: sentAt.get(packet) ?? Number.NEGATIVE_INFINITY, number: packet.number };
+    const before = newest.get(id);
+    const isBehind =
+      before !== undefined &&
+      (place.sent === before.sent ? place.number < before.number : place.sent < before.sent);
+    if (isBehind) behind += 1;
+    else newest.set(id, place);
   }
   return { packets: came.length, behind };
 }

@@ -73,7 +73,7 @@ export const STEPS: readonly Step[] = [
       compared(recordings, ["ecmp", "rps"], (trace) => [
         ...pathRows(trace),
         ["long flows' goodput, together", bitRate(delivered(trace, "long"))],
-        ["long flows' packets that came behind a later one", behind(trace)],
+        ["long flows' packets that a packet sent later overtook", behind(trace)],
         [
           "packets that TCP retransmitted",
           String(retransmitted(trace, "long") + retransmitted(trace, "short")),
@@ -84,13 +84,13 @@ export const STEPS: readonly Step[] = [
   {
     title: "Coding repairs",
     words: [
-      "CAPS sprays short flows, too, and sends repairs (diamonds) beside their data: of k packets and r repairs any k rebuild all. So no flow waits for packets in a full queue.",
-      "One short flow is in full colour here. The receiving agent releases packets that have not arrived yet: it has rebuilt them from repairs.",
+      "CAPS sprays short flows, too, and sends repairs (diamonds) beside their data: of k packets and r repairs any k rebuild all. So a flow need not wait for its packets in the fullest queue.",
+      "One short flow is in full colour here. The receiving agent releases packets that have not arrived yet: it has rebuilt them from repairs. A packet itself waits no less than under RPS: all long flows share one path here while short ones pass, and a quarter of the packets take it, too.",
     ],
     plays: "caps",
     from: 500,
     to: 760,
-    at: 658,
+    at: 608,
     flow: 5,
     counted: (recordings) =>
       compared(recordings, ["rps", "caps"], (trace) => [

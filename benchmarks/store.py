@@ -23,7 +23,7 @@ from sqlalchemy import Engine, insert, literal, select
 
 from benchmarks.figures import Figure, document, percentile
 from controller.store.database import open_database
-from controller.store.experiments import ExperimentStore
+from controller.store.experiments import ExperimentStore, PageQuery
 from controller.store.models import FlowRecord, Run
 
 RECORDS: Final = 5_000_000
@@ -55,7 +55,7 @@ def run(records: int = RECORDS, of_a_run: int = OF_A_RUN, pages: int = PAGES) ->
                 _page(store, number, int(run), int(rng.integers(0, records)))
                 for run in rng.choice(runs, pages)
             ],
-            "page_of_experiments": [_timed(lambda: store.page(None, 50)) for _ in range(20)],
+            "page_of_experiments": [_timed(lambda: store.page(PageQuery(50))) for _ in range(20)],
         }
         size = _size(engine)
         dialect = engine.dialect.name

@@ -9,7 +9,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, get_args
 
 from flask import Response
 
@@ -31,12 +31,11 @@ from controller.api.problems import ProblemError
 from controller.api.routing import get, patch, post
 from controller.lifecycle import RunningController
 from controller.live.event_log import ExperimentCreated, ExperimentEnded, RunAdded
-from controller.store.experiments import ExperimentStore, flow_columns
+from controller.store.experiments import ExperimentStore, PageQuery, flow_columns
 from plain.field_values import field_values
 from plain.reading import PlainError
 
 ONE: Final = "/<number:experiment>"
-T = TypeVar("T")
 STATES: Final[tuple[str, ...]] = get_args(answers_experiments.State)
 _LISTED: Final = (
     Query("before", "Only those with a number below this."),
@@ -103,7 +102,7 @@ class ExperimentRoutes:
         ),
     )
     def listing(self) -> answers_experiments.ExperimentsView:
-        experiments, following = _asked_of(self._store.page)
+        experiments, following = self._store.page(_page_query())
         return {"experiments": experiments, "next": following}
 
     @get(
@@ -116,7 +115,7 @@ class ExperimentRoutes:
         ),
     )
     def heads(self) -> dict[str, Any]:
-        experiments, following = _asked_of(self._store.heads)
+        experiments, following = self._store.heads(_page_query())
         return {"experiments": experiments, "next": following}
 
     @get(
@@ -287,11 +286,11 @@ class ExperimentRoutes:
         return {"modes": self._store.modes(experiment, number("run", None))}
 
 
-def _asked_of(page: Callable[..., T]) -> T:
-    """Return what *page* of the store has for the query `_LISTED`. Raises ProblemError for a value out of bounds."""
-    return page(
-        number("before", None),
-        number("limit", 50, 1, 500) or 50,
+def _page_query() -> PageQuery:
+    """Return the request's query, which `_LISTED` describes. Raises ProblemError for a value out of bounds."""
+    return PageQuery(
+        before=number("before", None),
+        limit=number("limit", 50, 1, 500) or 50,
         points=text("kind", "top", ("top", "all")) == "all",
         parent=number("parent", None),
         state=optional_text("state", STATES),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final
 
@@ -45,6 +46,21 @@ class NotFoundError(CapstanError, LookupError):
 
 class StateError(CapstanError, RuntimeError):
     """The experiment is not in a state that allows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageQuery:
+    """Which experiments a page of a list has, newest first."""
+
+    limit: int
+    """At most so many."""
+    before: int | None = None
+    """Only those with a number below this; None: from the newest on."""
+    points: bool = True
+    """Those of sweeps, too."""
+    parent: int | None = None
+    """Only the points of this sweep; None: of any."""
+    state: str | None = None
 
 
 class ExperimentStore:
@@ -94,25 +110,17 @@ class ExperimentStore:
                 data["runs"] = [{**_plain(run), "recording": windows.get(run.id)} for run in experiment.runs]
             return data
 
-    def page(
-        self,
-        before: int | None,
-        limit: int,
-        *,
-        points: bool = True,
-        parent: int | None = None,
-        state: str | None = None,
-    ) -> tuple[list[dict[str, Any]], int | None]:
-        """Return experiments with a number below *before*, newest first, and below which to go on (None: at the end).
+    def page(self, wanted: PageQuery) -> tuple[list[dict[str, Any]], int | None]:
+        """Return the experiments *wanted*, and the number below which to go on (None: at the end).
 
-        Of their summaries only what is to be compared is read. points: those of sweeps, too. parent: only the points of
-        this sweep. There are fewer than *limit* where they would have more than `MOST_LISTED_BYTES`.
+        Of their summaries only what is to be compared is read. There are fewer than the limit where they would have
+        more than `MOST_LISTED_BYTES`.
         """
         columns = (Experiment.spec, Experiment.versions, Experiment.machine)
         size = sum(
             (func.length(cast(column, Text)) for column in columns[1:]), func.length(cast(columns[0], Text))
         )
-        query = _newest(select(Experiment.id, size), before, limit, points=points, parent=parent, state=state)
+        query = _newest(select(Experiment.id, size), wanted)
         with Session(self._engine) as session:
             lengths = [(number, length) for number, length in session.execute(query)]
             total = list(accumulate(length for _, length in lengths))
@@ -131,28 +139,20 @@ class ExperimentStore:
                 .options(defer(Experiment.summary, raiseload=True))
             )
             listed = [_listed(experiment, job, part) for experiment, job, part in session.execute(rows)]
-        return listed, numbers[-1] if len(lengths) == limit or len(numbers) < len(lengths) else None
+        return listed, numbers[-1] if len(lengths) == wanted.limit or len(numbers) < len(lengths) else None
 
-    def heads(
-        self,
-        before: int | None,
-        limit: int,
-        *,
-        points: bool = True,
-        parent: int | None = None,
-        state: str | None = None,
-    ) -> tuple[list[dict[str, Any]], int | None]:
+    def heads(self, wanted: PageQuery) -> tuple[list[dict[str, Any]], int | None]:
         """Return the same experiments as `page`, of each what a list shows: a few hundred bytes."""
         columns = [getattr(Experiment, name) for name in _HEAD] + [
             getattr(Job, name) for name in _HEAD_OF_JOB
         ]
-        query = _newest(select(*columns), before, limit, points=points, parent=parent, state=state)
+        query = _newest(select(*columns), wanted)
         with Session(self._engine) as session:
             rows = [dict(row) for row in session.execute(query).mappings()]
         listed = [
             row if row["kind"] else row | {name: _RECORDED[name] for name in _HEAD_OF_JOB} for row in rows
         ]
-        return listed, listed[-1]["id"] if len(listed) == limit else None
+        return listed, listed[-1]["id"] if len(listed) == wanted.limit else None
 
     def children(self, number: int) -> list[dict[str, Any]]:
         """Return the points of a sweep, in order; none of anything else."""
@@ -278,25 +278,17 @@ def flow_columns() -> list[str]:
     return [column.name for column in FlowRecord.__table__.columns]
 
 
-def _newest(
-    query: Select[Any],
-    before: int | None,
-    limit: int,
-    *,
-    points: bool,
-    parent: int | None,
-    state: str | None,
-) -> Select[Any]:
-    """Return *query*, of experiments and their jobs, newest first, with the conditions of `ExperimentStore.page`."""
+def _newest(query: Select[Any], wanted: PageQuery) -> Select[Any]:
+    """Return *query*, of experiments and their jobs, newest first, with the conditions of *wanted*."""
     query = query.outerjoin(Job, Job.experiment_id == Experiment.id)
-    query = query.order_by(Experiment.id.desc()).limit(limit)
-    if before is not None:
-        query = query.where(Experiment.id < before)
-    if parent is not None:
-        query = query.where(Job.parent == parent)
-    elif not points:
+    query = query.order_by(Experiment.id.desc()).limit(wanted.limit)
+    if wanted.before is not None:
+        query = query.where(Experiment.id < wanted.before)
+    if wanted.parent is not None:
+        query = query.where(Job.parent == wanted.parent)
+    elif not wanted.points:
         query = query.where(Job.parent.is_(None))
-    return query if state is None else query.where(Experiment.state == state)
+    return query if wanted.state is None else query.where(Experiment.state == wanted.state)
 
 
 def _with_job(experiment: Experiment, job: Job | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from cli.app import capstan
 from cli.simulated_progress import step_line
 from cli.specs import load_spec
 from controller.store.database import open_database
-from controller.store.experiments import ExperimentStore
+from controller.store.experiments import ExperimentStore, PageQuery
 from controller.store.finished_experiments import FinishedExperiment, FinishedRun, keep_finished
 from experiments.results.document import Run, json_text
 from experiments.results.report import read_result, write_report
@@ -134,7 +134,7 @@ def test_a_simulated_experiment_is_listed_with_runs_and_flows(tmp_path: Path) ->
 
     engine = open_database(f"sqlite:///{tmp_path / 'capstan.db'}")
     store = ExperimentStore(engine)
-    (listed,) = store.page(None, 10)[0]
+    (listed,) = store.page(PageQuery(10))[0]
     assert (listed["simulated"], listed["state"], listed["kind"]) == (True, "finished", "recorded")
     kept = store.experiment(1)
     assert kept["summary"] == document
@@ -187,7 +187,7 @@ def test_experiments_are_kept_all_or_none(tmp_path: Path) -> None:
     engine = open_database(f"sqlite:///{tmp_path / 'capstan.db'}")
     with pytest.raises(Exception, match="UNIQUE"):
         keep_finished(engine, [whole, twice])
-    assert ExperimentStore(engine).page(None, 10)[0] == []
+    assert ExperimentStore(engine).page(PageQuery(10))[0] == []
     assert keep_finished(engine, [whole]) == [1]
     engine.dispose()
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, text
 
 from controller.store.database import open_database
-from controller.store.experiments import ExperimentStore, NotFoundError, StateError, flow_columns
+from controller.store.experiments import ExperimentStore, NotFoundError, PageQuery, StateError, flow_columns
 from controller.store.models import Base, FlowRecord
 from tests.unit.conftest import NewDatabase
 from tests.unit.experiments_store import flow_row, new_experiment, recording_row, run_row
@@ -130,8 +130,8 @@ def test_pages_of_flows_are_disjoint_and_complete(store: ExperimentStore) -> Non
         after = page[-1]["id"]
     assert [flow["flow"] for flow in seen] == list(range(2500))
     assert [flow["flow"] for flow in store.all_flows(number, first["id"])] == list(range(1200))
-    assert [one["id"] for one in store.page(None, 1)[0]] == [other]
-    assert [one["id"] for one in store.page(other, 5)[0]] == [number]
+    assert [one["id"] for one in store.page(PageQuery(1))[0]] == [other]
+    assert [one["id"] for one in store.page(PageQuery(5, before=other))[0]] == [number]
 
 
 def test_what_is_not_there_is_said(store: ExperimentStore) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, create_engine, event, text
 
 from controller.store import experiments as listing
 from controller.store.database import migrate, open_database
-from controller.store.experiments import ExperimentStore
+from controller.store.experiments import ExperimentStore, PageQuery
 from controller.store.models import COMPARED, MOST_COMPARED_BYTES, compared_part
 from tests.unit.conftest import NewDatabase
 from tests.unit.experiments_store import new_experiment
@@ -32,7 +32,7 @@ def test_no_summary_is_read_for_a_list(engine: Engine) -> None:
     store.finish(number, "finished", SUMMARY)
     asked: list[str] = []
     event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
-    listed = store.page(None, 10)[0]
+    listed = store.page(PageQuery(10))[0]
     assert store.children(number) == []
     assert not [statement for statement in asked if "summary" in statement]
     assert [one["id"] for one in listed] == [running, number]
@@ -60,7 +60,7 @@ def test_a_page_has_a_number_of_bytes_and_pages_together_have_all(
     pages: list[list[int]] = []
     before: int | None = None
     while True:
-        rows, before = store.page(before, 3)
+        rows, before = store.page(PageQuery(3, before=before))
         pages.append([row["id"] for row in rows])
         assert sum(len(row["spec"]["text"]) for row in rows) < 3000 or len(rows) == 1
         if before is None:
@@ -85,7 +85,7 @@ def test_lists_of_an_older_database_show_the_same(new_database: NewDatabase) -> 
             )
     old.dispose()
     engine = open_database(url)
-    assert [one["summary"] for one in ExperimentStore(engine).page(None, 9)[0]] == [
+    assert [one["summary"] for one in ExperimentStore(engine).page(PageQuery(9))[0]] == [
         None,
         {"cpu_limited": True},
     ]

@@ -45,7 +45,7 @@ class Bare(OSKenApp):
         )
 
 
-def _tell_threads() -> None:
+def _print_threads() -> None:
     main = threading.main_thread().ident
     while True:
         time.sleep(0.05)
@@ -57,5 +57,5 @@ def _tell_threads() -> None:
 if __name__ == "__main__":
     cfg.CONF(args=[], project="os_ken")
     cfg.CONF.set_override("ofp_tcp_listen_port", int(sys.argv[1]))
-    threading.Thread(target=_tell_threads, daemon=True).start()
+    threading.Thread(target=_print_threads, daemon=True).start()
     AppManager.run_apps(["os_ken.controller.ofp_handler", "tests.lab.osken_bare"])

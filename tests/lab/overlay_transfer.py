@@ -46,15 +46,15 @@ while connection.recv(1 << 16):
 SEND = """
 import hashlib, select, socket, sys, time
 address, port, total, rate = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
-until_told = not total  # then a line on standard input ends it
+until_asked = not total  # then a line on standard input ends it
 connection = socket.socket()
 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
 connection.connect((address, port))
 print("connected", flush=True)
 digest, sent, began = hashlib.sha256(), 0, time.monotonic()
 block = hashlib.shake_256(b"capstan").digest(1 << 16)
-while not sent or not select.select([sys.stdin], [], [], 0)[0] if until_told else sent < total:
-    piece = block if until_told else block[: min(len(block), total - sent)]
+while not sent or not select.select([sys.stdin], [], [], 0)[0] if until_asked else sent < total:
+    piece = block if until_asked else block[: min(len(block), total - sent)]
     connection.sendall(piece)
     digest.update(piece)
     sent += len(piece)

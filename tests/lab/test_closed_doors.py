@@ -67,7 +67,7 @@ def test_each_port_has_a_meter_of_its_own(lab: Deployment) -> None:
     assert found == {SHORT_METER, PUNT_METER, *(PORT_METERS + port for port in (1, 2, 3, 4))}
 
 
-def test_a_host_that_sends_from_anothers_address_is_not_heard(lab: Deployment) -> None:
+def test_what_a_host_sends_from_anothers_address_is_dropped(lab: Deployment) -> None:
     wait_whole(lab)
     attacker, target = lab.spec.fabric.hosts()
     listener = python(lab, target.name, LISTEN, target.underlay)

@@ -53,10 +53,10 @@ class Seen:
                 known[int(stamp)] = known.get(int(stamp), 0) + count
 
     def enough(self, senders: int) -> bool:
-        """Whether all long flows were heard of, control packets of one of them, and short flows."""
+        """Whether all long flows were reported, control packets of one of them, and short flows."""
         short, long, control = (self.paths.get(kind, {}) for kind in ("short", "long", "control"))
-        heard = sum(sum(paths.values()) >= LONG_PACKETS for paths in long.values())
-        return heard >= senders and bool(long.keys() & control.keys()) and len(short) >= SHORT_FLOWS
+        reported = sum(sum(paths.values()) >= LONG_PACKETS for paths in long.values())
+        return reported >= senders and bool(long.keys() & control.keys()) and len(short) >= SHORT_FLOWS
 
     def check(self) -> None:
         """Each flow keeps to one path in each class, and each class to its own paths."""
@@ -98,7 +98,7 @@ def under_one_split(lab: Deployment, senders: int) -> Seen:
             seen.add(flow)
         if seen.enough(senders):
             return seen
-    pytest.fail(f"no split under which all flows were heard of: {seen}, {partitions(lab)}")
+    pytest.fail(f"no split under which all flows were reported: {seen}, {partitions(lab)}")
 
 
 def test_short_and_long_flows_have_paths_of_their_own_by_load() -> None:

@@ -106,7 +106,7 @@ def test_each_flow_keeps_to_one_path_and_all_paths_are_used(
     lab: Deployment, scheme: str, overrides: dict[str, Any]
 ) -> None:
     use(lab, scheme, **overrides)
-    # PLB moves what heard nothing for 0.2 s: eight flows are over after 20 ms
+    # PLB moves a flow without feedback for 0.2 s: eight flows are over after 20 ms
     flows = [flow for _ in range(4) for flow in flows_of(lab, 8, 5)]
     assert all(len(paths) == 1 for paths in flows), flows
     assert len({path for paths in flows for path in paths}) == PATHS

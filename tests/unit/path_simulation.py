@@ -42,7 +42,7 @@ class SimFlow:
 
 class Fabric:
     """``rates``: packets per second of each path, shared by all agents. policies: one for each agent. share: whether
-    they hear of each other."""
+    each gets what the others have."""
 
     def __init__(
         self, policies: list[PathPolicy], rates: list[float], rng: np.random.Generator, share: bool = True
@@ -58,7 +58,7 @@ class Fabric:
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
         self._reported: list[list[tuple[SimFlow, Report]]] = [[] for _ in policies]
-        self._told_due = [False] * len(policies)
+        self._feedback_due = [False] * len(policies)
         self._least = [np.inf] * len(policies)
         if share:
             self.at(SHARE_S, self._share)
@@ -104,20 +104,20 @@ class Fabric:
         above = delay - self._least[agent]
         report = Report(flow.id, "b", label, label - LABEL_FIRST, above, left)
         self._reported[agent].append((flow, report))
-        if not self._told_due[agent]:
-            self._told_due[agent] = True
+        if not self._feedback_due[agent]:
+            self._feedback_due[agent] = True
             self.at(self.now + FEEDBACK_S, lambda: self._feed_back(agent))
         self.at(self.now + BASE_S, lambda: self._send(flow))  # the ACK lets the window go on
 
     def _feed_back(self, agent: int) -> None:
         received, self._reported[agent] = self._reported[agent], []
-        self._told_due[agent] = False
+        self._feedback_due[agent] = False
 
-        def hear() -> None:
+        def arrive() -> None:
             for _, report in received:
                 self.policies[agent].reported(report, self.now)
 
-        self.at(self.now + BASE_S, hear)
+        self.at(self.now + BASE_S, arrive)
 
     def _share(self) -> None:
         """What the controller does: each agent gets what the others have, all of one leaf."""

@@ -44,7 +44,7 @@ class Server:
 
     def start(self) -> None:
         """Start it on its files; returns when it answers."""
-        # Nobody needs these data after a crash of the machine; the server ends with us, even if we are killed.
+        # These data need not outlive a crash of the machine; the server ends with us, even if we are killed.
         argv = ["setpriv", "--pdeathsig", "INT", "--", program("postgres")]
         argv += ["-D", str(self.directory / "data"), "-k", str(self.directory)]
         argv += ["-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=60"]

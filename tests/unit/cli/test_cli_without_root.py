@@ -55,7 +55,7 @@ def test_an_empty_token_file_is_not_taken_for_a_token(tmp_path: Path, capstan_sa
     assert "is empty: copy the controller's agents-token" in done.stderr
 
 
-AS_NOBODY = """
+AS_ORDINARY_USER = """
 import importlib, json, os, sys
 from cli import app
 for module in {*app.COMMANDS.values(), "topologies.registry", "topologies.exec", "capstan_client.controller"}:
@@ -75,7 +75,7 @@ for arguments in json.loads(sys.argv[1]):
 def without_root(asked: list[list[str]]) -> subprocess.CompletedProcess[str]:
     """Run each of these commands as an ordinary user; its exit code is a line of the output."""
     return subprocess.run(
-        [sys.executable, "-P", "-c", AS_NOBODY, json.dumps(asked)],
+        [sys.executable, "-P", "-c", AS_ORDINARY_USER, json.dumps(asked)],
         env=ENVIRONMENT | {"COLUMNS": "300"},
         capture_output=True,
         text=True,
@@ -135,7 +135,7 @@ def test_a_simulation_needs_no_root() -> None:
         of_spec = ["simulate", "small", "--scheme", "ecmp", "--results", f"{place}/results"]
         both = [["simulate", "--trace-file", str(trace)], of_spec]
         done = subprocess.run(
-            [sys.executable, "-P", "-c", AS_NOBODY, json.dumps(both)],
+            [sys.executable, "-P", "-c", AS_ORDINARY_USER, json.dumps(both)],
             env=ENVIRONMENT,
             capture_output=True,
             text=True,

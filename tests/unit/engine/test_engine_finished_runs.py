@@ -86,10 +86,10 @@ def test_every_field_of_a_run_comes_back(tmp_path: Path) -> None:
         added = world.ask("POST", f"/experiments/{number}/runs", 201, json={**body, **modes})
         [kept] = world.get(f"/experiments/{number}/results")["runs"]
         flows = world.get(f"/experiments/{number}/flows?run={added['id']}")["flows"]
-        told_modes = world.get(f"/experiments/{number}/modes?run={added['id']}")["modes"]
+        kept_modes = world.get(f"/experiments/{number}/modes?run={added['id']}")["modes"]
         left_out = len(plan.flows) - len(run.flows)
         assert left_out > 0, "flows before the first that counts"
-        again = finished_run(kept, flows, told_modes, plan)
+        again = finished_run(kept, flows, kept_modes, plan)
         assert again == dataclasses.replace(run, run_id=added["id"], not_counted=left_out)
 
 

@@ -215,7 +215,7 @@ def test_foreign_replayed_and_mutated_datagrams_are_dropped_and_counted(data: st
     assert receiver.datagrams_to_send() == []
 
 
-def test_a_restarted_peer_is_heard_once_the_directory_says_so() -> None:
+def test_a_restarted_peers_packets_count_once_the_directory_names_it() -> None:
     sender, receiver = pair(policy())
     again = AgentCore("a", 99, MTU, np.random.default_rng(5))
     again.set_directory([A, B], 0.0)

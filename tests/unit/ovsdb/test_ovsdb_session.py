@@ -167,7 +167,7 @@ def test_a_server_that_says_nothing_is_asked_and_given_up() -> None:
         b"\xff\xff\xff\xff",
         b'{"id": "monitor", "error": {"error": "unknown table"}, "result": null}',
         b'{"method": "update", "params": [1], "id": null}',
-        b'{"method": "update", "params": ["monitor", {"Nobody": {"x": {"new": {}}}}], "id": null}',
+        b'{"method": "update", "params": ["monitor", {"Unknown": {"x": {"new": {}}}}], "id": null}',
     ],
 )
 def test_what_is_no_ovsdb_ends_the_session(data: bytes) -> None:

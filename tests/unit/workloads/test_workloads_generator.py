@@ -253,12 +253,12 @@ def test_a_wrong_command_is_an_error_event_and_no_end(driver: Driver) -> None:
     driver.until("over")
 
 
-def test_a_stranger_at_the_sink_is_cut_off(driver: Driver) -> None:
-    with socket.create_connection(("127.0.0.1", driver.port)) as stranger:
-        stranger.settimeout(5)
-        stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
+def test_another_program_at_the_sink_is_cut_off(driver: Driver) -> None:
+    with socket.create_connection(("127.0.0.1", driver.port)) as other:
+        other.settimeout(5)
+        other.sendall(b"GET / HTTP/1.0\r\n\r\n")
         with contextlib.suppress(ConnectionResetError):
-            assert stranger.recv(10) == b""
+            assert other.recv(10) == b""
     driver.run([flow(1, 100)])
     driver.until("over")
 

@@ -90,7 +90,7 @@ def test_a_host_that_is_gone_has_nothing_and_gets_all_when_it_is_back() -> None:
     assert dict(shared.changes({"h1": "a", "h2": "a"})) == {}
 
 
-def test_agents_of_a_leaf_hear_of_each_other_and_of_no_other(tmp_path: Path) -> None:
+def test_agents_of_a_leaf_get_each_others_load_and_no_others(tmp_path: Path) -> None:
     with served(tmp_path) as at:
         server = at.server
         server.set_policy(Policy(1, "tr", long=ClassPolicy(PathSettings("tr"))))

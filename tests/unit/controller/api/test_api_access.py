@@ -70,10 +70,10 @@ def test_a_cookie_stands_for_its_token_and_does_not_show_it(
     assert token not in said
     assert client.get(f"{BASE}/fabric").status_code == 200
     assert client.post(f"{BASE}/experiments/recorded", json=EXPERIMENT).status_code == may
-    stranger = guarded.app.test_client()
-    stranger.set_cookie(COOKIE, token)
-    assert stranger.get(f"{BASE}/fabric").status_code == 401
-    assert stranger.post(f"{BASE}/session").status_code == 401
+    unknown = guarded.app.test_client()
+    unknown.set_cookie(COOKIE, token)
+    assert unknown.get(f"{BASE}/fabric").status_code == 401
+    assert unknown.post(f"{BASE}/session").status_code == 401
     assert client.delete(f"{BASE}/session").get_json() == {"ended": True}
     assert client.get(f"{BASE}/fabric").status_code == 401
     assert client.get(f"{BASE}/fabric", headers=bearer(token)).status_code == 200

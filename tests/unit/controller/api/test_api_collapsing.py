@@ -48,11 +48,11 @@ class Served:
 class Asking:
     connection: socket.socket
 
-    def heard(self, answers: int = 1) -> list[tuple[bytes, bytes]]:
+    def answers(self, count: int = 1) -> list[tuple[bytes, bytes]]:
         """Heads and bodies of so many answers, as far as they come before the connection ends."""
         found = []
         with self.connection, self.connection.makefile("rb") as file:
-            for _ in range(answers):
+            for _ in range(count):
                 head = b"".join(iter(file.readline, b"\r\n"))
                 lengths = [
                     line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")
@@ -61,7 +61,7 @@ class Asking:
         return found
 
     def body(self) -> bytes:
-        return self.heard()[0][1]
+        return self.answers()[0][1]
 
 
 @pytest.fixture
@@ -184,8 +184,8 @@ def test_answers_of_every_kind_are_those_that_each_would_have_got_alone(served: 
         eventually(lambda: served.waiting() == 3 * len(kinds), "all requests are there")
         served.may_go_on.set()
         with ThreadPoolExecutor(3 * len(kinds)) as pool:
-            heard = {name: list(pool.map(_shape, found)) for name, found in asked.items()}
-    assert heard == {name: [one] * 3 for name, one in alone.items()}
+            shapes = {name: list(pool.map(_shape, found)) for name, found in asked.items()}
+    assert shapes == {name: [one] * 3 for name, one in alone.items()}
     assert served.made == {"tagged": 2, "ends": 1, "old": 1, "large": 3, "taken": 3, "head": 3}
 
 
@@ -195,7 +195,7 @@ def _alone(served: Served, lines: tuple[str, ...]) -> tuple[bytes, int, bytes]:
 
 def _shape(asking: Asking) -> tuple[bytes, int, bytes]:
     """An answer but for its date and the number that says which it is, and whether its connection ends."""
-    head, body = asking.heard()[0]
+    head, body = asking.answers()[0]
     lines = b"\n".join(
         line for line in head.split(b"\r\n") if not line.startswith((b"Date:", b"Content-Length:"))
     )
@@ -210,7 +210,7 @@ def test_one_connection_gets_its_answers_in_order(served: Served) -> None:
         eventually(lambda: served.waiting() == 8, "the first of each is there")
         served.may_go_on.set()
         for one in asked:
-            first, second = (body for _, body in one.heard(2))
+            first, second = (body for _, body in one.answers(2))
             assert first.startswith(b"a ")
             assert second.startswith(b"b ")
 

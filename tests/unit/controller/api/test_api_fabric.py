@@ -49,7 +49,7 @@ def test_agents_are_shown_with_what_they_confirmed(world: World) -> None:
     assert len(world.get("/agents")["agents"]) == 2
 
 
-def test_a_hosts_place_is_unknown_until_it_is_heard(world: World) -> None:
+def test_a_hosts_place_is_unknown_until_it_sends(world: World) -> None:
     with obedient_agent(world, 1):
         eventually(lambda: world.get("/fabric")["hosts"], "the host")
         (host,) = world.get("/fabric")["hosts"]

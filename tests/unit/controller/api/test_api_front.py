@@ -76,7 +76,7 @@ def serving(
         body = request.get_data()
         digest = hashlib.sha256(body).hexdigest()
         response = Response(f"{request.method} {what} {request.query_string.decode()} {len(body)} {digest}")
-        response.headers["X-Heard"] = request.headers.get("X-Said", "")
+        response.headers["X-Repeated"] = request.headers.get("X-Said", "")
         response.headers["X-Peer"] = request.remote_addr or ""
         response.set_cookie("one", "1")
         response.set_cookie("two", "2")
@@ -157,7 +157,7 @@ def test_a_request_and_its_answer_are_the_same_on_both_sides(
         answer = connection.getresponse()
         text = answer.read().decode()
     assert text == f"{method} a{word} q={word} {size} {hashlib.sha256(body).hexdigest()}"
-    assert answer.headers["X-Heard"] == said
+    assert answer.headers["X-Repeated"] == said
     assert answer.headers["X-Peer"] == "127.0.0.1"
     assert [one.partition(";")[0] for one in answer.headers.get_all("Set-Cookie", [])] == ["one=1", "two=2"]
 
@@ -201,9 +201,9 @@ def test_what_is_no_request_is_refused_in_words_and_its_connection_ends(
 ) -> None:
     with socket.create_connection(("127.0.0.1", served.front.port), timeout=60) as connection:
         connection.sendall(said)
-        heard = b"".join(iter(lambda: connection.recv(1 << 16), b""))
-    head, _, body = heard.partition(b"\r\n\r\n")
-    assert head.split()[1] == status, heard
+        answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.split()[1] == status, answer
     assert json.loads(body)["detail"]
     assert served.get("/bytes/9")[0] == 200
 
@@ -241,11 +241,11 @@ def test_a_connection_is_handed_over_and_is_the_clients_own(served: Served) -> N
         connection.sendall(
             b"GET /bytes/20000000 HTTP/1.1\r\nHost: a\r\n\r\nGET /taken HTTP/1.1\r\nHost: a\r\n\r\n"
         )
-        heard = b""
-        while b"taken" not in heard[-2000:] and b"earlier requests" not in heard[-2000:]:
+        answer = b""
+        while b"taken" not in answer[-2000:] and b"earlier requests" not in answer[-2000:]:
             part = connection.recv(1 << 20)
-            assert part, (len(heard), heard[-300:])
-            heard += part
+            assert part, (len(answer), answer[-300:])
+            answer += part
     assert served.get("/bytes/9")[0] == 200
 
 

@@ -161,8 +161,8 @@ def test_a_link_whose_queues_drop_half_of_all_frames_stays_up() -> None:
 def test_both_ends_of_a_link_send_every_period_however_they_found_each_other(
     after: float, reported_from: tuple[float, float], listening: list[tuple[int, float]]
 ) -> None:
-    """Whoever had answered as an edge port, before the link was up, would else be silent for an edge port's period: as
-    long as the other end puts up with, so that any lateness took a sound link out of service."""
+    """An end that had answered as an edge port, before the link was up, would else be silent for an edge port's
+    period: as long as the other end puts up with, so that any lateness took a sound link out of service."""
     wires = Wires((A, B))
     wires.connect(1)
     wires.run(after)

@@ -176,7 +176,7 @@ def test_no_step_of_joining_takes_all_ports() -> None:
 
 
 def test_a_new_switch_costs_the_others_little() -> None:
-    """Of each that has not changed only that is found out: strangers that call in turn have all compared each time."""
+    """A switch that has not changed is not compared anew: else all would be for each of many that connect in turn."""
 
     def cost(count: int) -> int:
         plane, now = ControlPlane(b"0123456789abcdef"), 100.0

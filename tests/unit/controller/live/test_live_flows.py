@@ -125,7 +125,7 @@ def test_a_5_tuple_that_is_used_again_is_another_flow() -> None:
     assert flows.get(3) is None
 
 
-def test_the_receiver_may_be_heard_first() -> None:
+def test_the_receiver_may_report_first() -> None:
     flows = LiveFlows()
     flows.take(
         "h3", reported(entry("receiver", packets=4, first_s=105.0, traffic_class="short")), 1006.0, NAMES

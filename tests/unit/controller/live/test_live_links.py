@@ -217,7 +217,7 @@ def test_queues_are_those_of_the_sending_port() -> None:
     [
         ((QueueCounters(1, 1, 0, 10, 500),), 50.6),  # made anew
         ((QueueCounters(1, 1, 0, 200, 20_000),) * 2, 50.6),  # another number of them
-        ((QueueCounters(1, 1, 0, 200, 20_000),), 50.5 + QUEUES_S + 0.1),  # nothing heard since
+        ((QueueCounters(1, 1, 0, 200, 20_000),), 50.5 + QUEUES_S + 0.1),  # no sample since
     ],
 )
 def test_queues_that_began_anew_or_are_silent_are_not_reported(

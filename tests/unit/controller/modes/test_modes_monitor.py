@@ -204,7 +204,7 @@ def test_a_restarted_meter_counts_as_traffic() -> None:
     assert monitor.mode(LEAF) == "on"
 
 
-def test_leaves_are_apart_and_strangers_change_nothing() -> None:
+def test_leaves_are_apart_and_unknown_ones_change_nothing() -> None:
     monitor = ModeMonitor(RULE, PACKET_TIME_S)
     monitor.leaf_added(1, 0.0)
     monitor.leaf_added(2, 0.5)

@@ -248,8 +248,8 @@ def test_the_split_follows_the_meters_and_agents_are_informed() -> None:
         if isinstance(event, PathsChanged) and event.by_class:
             assert set(event.by_class["short"]).isdisjoint(event.by_class["long"])
             assert {*event.by_class["short"], *event.by_class["long"]} == set(stamps)
-    heard = {event.leaf: event.by_class for event in sim.events if isinstance(event, PathsChanged)}
-    assert heard[leaf] == {"short": stamps[:1], "long": stamps[1:], "control": stamps[:1]}
+    announced = {event.leaf: event.by_class for event in sim.events if isinstance(event, PathsChanged)}
+    assert announced[leaf] == {"short": stamps[:1], "long": stamps[1:], "control": stamps[:1]}
     count = len(partitions(sim))
     load(sim, leaf, 0.05, 1.0, 3.0)
     assert len(partitions(sim)) == count, "a steady load changes nothing"
@@ -260,15 +260,15 @@ def test_the_split_follows_the_meters_and_agents_are_informed() -> None:
     # a dead path leaves both kinds with some
     sim.cut(next(link for link in sim.shape.links if {link.a.dpid, link.b.dpid} == {leaf, 0x20001}))
     sim.run(0.1)
-    heard = {event.leaf: event.by_class for event in sim.events if isinstance(event, PathsChanged)}
-    assert heard[leaf]["short"]
-    assert heard[leaf]["long"]
-    assert {*heard[leaf]["short"], *heard[leaf]["long"]} == set(stamps[1:])
+    announced = {event.leaf: event.by_class for event in sim.events if isinstance(event, PathsChanged)}
+    assert announced[leaf]["short"]
+    assert announced[leaf]["long"]
+    assert {*announced[leaf]["short"], *announced[leaf]["long"]} == set(stamps[1:])
     # and another scheme has no split
     sim.set_scheme(LABELS)
     sim.run(0.1)
-    heard = {event.leaf: event.by_class for event in sim.events if isinstance(event, PathsChanged)}
-    assert set(map(bool, heard.values())) == {False}
+    announced = {event.leaf: event.by_class for event in sim.events if isinstance(event, PathsChanged)}
+    assert set(map(bool, announced.values())) == {False}
     assert not any(min(switch.state.meters) < PUNT_METER for switch in sim.fabric.switches.values())
 
 

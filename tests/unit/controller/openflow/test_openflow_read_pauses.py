@@ -225,15 +225,15 @@ def test_a_switch_with_links_is_served_before_those_that_have_said_nothing_yet()
         ):  # once: who sends more than its share is not read for a while
             pair[dpid].send(packet_in(1, Rule.LLDP, encode_lldp(PortRef(other, 1), shell.now(), key)))
         eventually(lambda: shell.call(lambda: plane.in_fabric(0x11)), "their link")
-        strangers = [stack.enter_context(raw_switch(shell.port, 0, silent=True)) for _ in range(30)]
-        eventually(lambda: shell.counters().get("connections") == 32, "the strangers")
+        unknown = [stack.enter_context(raw_switch(shell.port, 0, silent=True)) for _ in range(30)]
+        eventually(lambda: shell.counters().get("connections") == 32, "the unknown peers")
         shell.post(hold)
         assert entered.wait(LIMIT_S)
-        for stranger in strangers:
-            stranger.send(message(ofp.OFPT_HELLO, 1, version=1))
+        for peer in unknown:
+            peer.send(message(ofp.OFPT_HELLO, 1, version=1))
         pair[0x11].send(packet_in(1, Rule.FIRST_SHORT, bytes(64)))
         release.set()
-        eventually(lambda: shell.counters().get("refused-peers", 0) == 30, "the strangers' end")
+        eventually(lambda: shell.counters().get("refused-peers", 0) == 30, "the unknown peers' end")
         eventually(lambda: refused, lambda: f"the signal: {shell.counters()}")
         assert refused == [0], "it was read before them"
 

@@ -89,8 +89,8 @@ def test_only_leaves_whose_paths_changed_are_informed_and_only_once() -> None:
     core = next(link for link in sim.shape.links if link.b.dpid >> 16 == 3)
     sim.cut(core)
     sim.run(0.5)
-    heard = [event for event in sim.events if isinstance(event, PathsChanged)]
-    assert len(heard) == len({event.leaf for event in heard}) == len(sim.shape.leaves)
+    changes = [event for event in sim.events if isinstance(event, PathsChanged)]
+    assert len(changes) == len({event.leaf for event in changes}) == len(sim.shape.leaves)
     leaf = next(link for link in sim.shape.links if link.a.dpid == 0x10001)
     sim.mend(core)
     sim.run(0.5)
@@ -118,6 +118,6 @@ def test_a_controller_that_starts_over_a_running_fabric_withdraws_no_path() -> N
     sim.run_until(sim.plane.ready, 20)
     sim.run(1)
     assert {event.dpid for event in sim.events if isinstance(event, StateSent)} == sim.shape.ports.keys()
-    heard = [event for event in sim.events if isinstance(event, PathsChanged)]
-    assert {event.leaf: event.paths for event in heard} == before
-    assert len(heard) == len(before)
+    changes = [event for event in sim.events if isinstance(event, PathsChanged)]
+    assert {event.leaf: event.paths for event in changes} == before
+    assert len(changes) == len(before)

@@ -48,7 +48,7 @@ def _said(records: Records, source: str = OVERLAY[0], destination: str = OVERLAY
     )
 
 
-def _tell(agent: RunningChannel, records: Records, ended_s_ago: float = 1.0) -> None:
+def _report(agent: RunningChannel, records: Records, ended_s_ago: float = 1.0) -> None:
     for at in range(0, len(records), 500):
         agent.channel.send(replace(_said(records[at : at + 500]), now_s=99.0 + ended_s_ago))
 
@@ -72,7 +72,7 @@ def test_agents_records_become_their_thresholds_and_survive_a_restart(tmp_path: 
         eventually(lambda: len(world.get("/agents")["agents"]) == 2, "both agents are there")
         assert world.get("/tpfs")["learning"] is False
         world.ask("PUT", "/scheme", 504, json=QUICK)  # these agents confirm nothing
-        _tell(agent, records)
+        _report(agent, records)
         lies = _said(records[:20], source=OVERLAY[1])
         agent.channel.send(lies)
         answer = _learnt(world)
@@ -209,14 +209,14 @@ def test_a_run_that_begins_anew_learns_from_its_own_flows_and_so_does_a_restarte
     ):
         eventually(lambda: len(world.get("/agents")["agents"]) == 2, "both agents are there")
         world.ask("PUT", "/scheme", 504, json=QUICK)
-        _tell(agent, before)
+        _report(agent, before)
         _learnt(world)
         world.ask("PUT", "/scheme", 504, json=anew)
         eventually(lambda: world.get("/tpfs")["types"] is None, "what was learnt is forgotten")
         assert world.get("/tpfs")["records"] == 0
         assert len(agent.has(FlowTypes)) == 1, "the new policy's agents do not get old types"
         agent.channel.send(replace(_said(before[:500]), now_s=1000.0))  # they ended a quarter of an hour ago
-        _tell(agent, own, ended_s_ago=0.0)
+        _report(agent, own, ended_s_ago=0.0)
         eventually(lambda: world.get("/tpfs")["records"] == 1000, "its own are taken, late ones are not")
         types = _learnt(world)["types"]
         assert isinstance(types, dict)

@@ -37,7 +37,7 @@ def test_it_waits_for_the_last_packet_and_returns_soon_after() -> None:
     checks: list[None] = []
     took = wait_until_empty(lambda: next(reports), 0.001, lambda: checks.append(None))
     assert took > 0.3
-    assert next(reports) == report(h1=0), "soon: not when there is nothing more to hear"
+    assert next(reports) == report(h1=0), "soon: not when no report is left"
     assert len(checks) >= 3
 
 

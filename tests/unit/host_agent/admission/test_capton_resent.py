@@ -108,7 +108,7 @@ def test_a_gap_is_what_selective_or_duplicate_acknowledgements_show() -> None:
     late.ack(4 * MSS, 1.03)
     late.send(4 * MSS, 5 * MSS, 1.03)
     late.send(3 * MSS, 5 * MSS, 1.04)
-    assert [one.trigger for one in late.reported(3.0)] == ["gap"], "the host has not heard that it is filled"
+    assert [one.trigger for one in late.reported(3.0)] == ["gap"], "the host does not know that it is filled"
 
 
 def test_the_newest_bytes_alone_are_a_probe() -> None:
@@ -123,7 +123,7 @@ def test_the_newest_bytes_alone_are_a_probe() -> None:
     assert (episode.trigger, episode.verdicts()) == ("probe", {"needless": MSS})
 
 
-def test_what_the_receiver_says_after_the_last_flow_has_ended_is_heard() -> None:
+def test_what_the_receiver_says_after_the_last_flow_has_ended_counts() -> None:
     watched = sent()
     watched.send(3 * MSS, 4 * MSS, 1.05)
     number = (ISN + 1 + 4 * MSS) % 2**32

@@ -163,8 +163,8 @@ class Listener(Rule):
 
 
 def test_policies_learn_what_became_of_each_datagram_when_it_left_and_how_long_it_took() -> None:
-    heard = Listener()
-    sender, receiver = pair(document("file"), heard)
+    noted = Listener()
+    sender, receiver = pair(document("file"), noted)
     left, lost = {}, set()
     for number in range(100):
         now = 0.001 * number
@@ -179,44 +179,44 @@ def test_policies_learn_what_became_of_each_datagram_when_it_left_and_how_long_i
             one.data, A.underlay_ip, stamp, one.tos, now=now + 0.002 + 0.0001 * (number % 7)
         )
     now = 0.1
-    while len(heard.losses) < len(lost) and now < 3.0:
+    while len(noted.losses) < len(lost) and now < 3.0:
         now += 0.01
         receiver.handle_timer(now)
         for one in receiver.datagrams_to_send():
             sender.receive_datagram(one.data, B.underlay_ip, 1025, one.tos, now=now)
-    assert len(heard.reports) == 90
-    received = {round(report.sent * 1000): report for report, _ in heard.reports}
+    assert len(noted.reports) == 90
+    received = {round(report.sent * 1000): report for report, _ in noted.reports}
     for number in set(range(100)) - lost:
         report = received[number]
         assert (report.entropy, report.sent) == left[number]
         assert report.stamp == report.entropy - LABEL_FIRST
         assert (report.leaf, report.flow) == ("right", 1)
         assert report.delay_s == pytest.approx(0.0001 * (number % 7), abs=2e-6)
-    assert sorted(heard.losses) == sorted((1, left[number][0]) for number in lost)
+    assert sorted(noted.losses) == sorted((1, left[number][0]) for number in lost)
 
 
 def test_a_peer_that_says_that_everything_is_lost_again_and_again_is_listened_to_for_a_while() -> None:
     """A datagram of 276 bytes took 10 ms of the agent's time."""
-    heard = Listener()
-    sender, _ = pair(document("file"), heard)
+    noted = Listener()
+    sender, _ = pair(document("file"), noted)
     used = send(sender, 5)
     body = encode_feedback([], [], [], [(0, 2**32 - 1)] * 32, 0)
     sender.receive_datagram(
         encode_fields(Kind.FEEDBACK, 0, B.session, 0, 0, 0, 0, body), B.underlay_ip, 5000, 0, now=0.1
     )
-    assert heard.losses == [(1, port) for port in used]
+    assert noted.losses == [(1, port) for port in used]
 
 
 def test_policies_learn_that_a_flow_is_over() -> None:
-    heard = Listener()
-    sender, _ = pair(document("file"), heard)
+    noted = Listener()
+    sender, _ = pair(document("file"), noted)
     sender.packet_from_host(tcp(0, 0, SYN), 0.0)
     sender.packet_from_host(tcp(0, 500), 0.0)
-    assert heard.over == []
+    assert noted.over == []
     sender.packet_from_host(tcp(0, 0, SYN), 1.0)
-    assert heard.over == [1], "a new connection on the ports of the old one"
+    assert noted.over == [1], "a new connection on the ports of the old one"
     sender.handle_timer(200.0)
-    assert heard.over == [1, 2], "idle for longer than flows are kept"
+    assert noted.over == [1, 2], "idle for longer than flows are kept"
 
 
 def test_agents_of_a_leaf_share_what_is_on_its_paths_where_the_policy_wants_it() -> None:
@@ -250,23 +250,23 @@ def test_what_others_have_on_our_paths_is_forgotten_with_the_connection_that_sai
 @pytest.mark.parametrize("kind", ["flowlet", "round-robin", "reps"])
 def test_a_policy_that_is_said_again_changes_nothing(kind: PathKind) -> None:
     """As a controller does whenever an agent has lost its connection and found it again."""
-    core, untold = pair(document(kind))[0], pair(document(kind))[0]
+    core, undisturbed = pair(document(kind))[0], pair(document(kind))[0]
     for first in range(0, 100, 5):
         core.set_policy(document(kind), 0.0)
-        assert send(core, 5, first=first) == send(untold, 5, first=first)
+        assert send(core, 5, first=first) == send(undisturbed, 5, first=first)
 
 
 @pytest.mark.parametrize("kind", ["flowlet", "round-robin", "reps"])
 def test_the_policy_of_a_controller_that_was_started_again_changes_nothing(kind: PathKind) -> None:
     """It says the same under the next version. Said so within a connection, it is another run's: that begins anew."""
-    core, untold, anew = (pair(document(kind))[0] for _ in range(3))
+    core, undisturbed, anew = (pair(document(kind))[0] for _ in range(3))
     changed = False
     for first in range(0, 100, 5):
         version = 2 + first
         core.disconnected(0.0)
         core.set_policy(replace(document(kind), version=version), 0.0)
         anew.set_policy(replace(document(kind), version=version), 0.0)
-        used = send(untold, 5, first=first)
+        used = send(undisturbed, 5, first=first)
         assert send(core, 5, first=first) == used
         changed |= send(anew, 5, first=first) != used
         assert core.policy.version == version

@@ -126,7 +126,7 @@ def test_a_path_where_packets_are_overdue_is_taken_to_be_as_slow_as_they_are_lat
 def test_a_path_that_lost_packets_is_tried_again() -> None:
     policy, way = compiled("tr", packet_time_s=PACKET_TIME_S), route(2)
     for number in range(20):
-        policy.entropy(Inner(number, number * 7919), way, 1426, 1.0)  # and nothing is ever heard of them
+        policy.entropy(Inner(number, number * 7919), way, 1426, 1.0)  # without any feedback
     used = {policy.entropy(Inner(number, number * 7919), way, 1426, 3.0) for number in range(20, 60)}
     assert used == set(way.labels)
     assert policy.load(3.0).delays_s == {}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 from capstan_client.errors import CapstanError
 from controller.agents.listeners import TcpListener
+from plain.imports import imports_to_keep
 from protocol.packet_time import LINK_RATE_MBPS, packet_time_s
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -201,12 +202,9 @@ def run_controller(
     Raises:
         click.ClickException: an option is wrong, or something cannot be had.
     """
-    gc.disable()  # nothing of what is imported goes: looking for what does takes a third of a start and an end
-    import controller.shell.shell  # noqa: F401 with os-ken, which a controller without switches does not need
-    from controller.app import Settings  # a second's work, which --help need not wait for
-
-    gc.enable()
-    gc.freeze()  # no later collection has to look at all of it again
+    with imports_to_keep():
+        import controller.shell.shell  # noqa: F401 with os-ken, which a controller without switches does not need
+        from controller.app import Settings  # a second's work, which --help need not wait for
     gc.set_threshold(*COLLECTIONS)
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)

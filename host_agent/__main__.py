@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 from pathlib import Path
 
 import click
 
 from host_agent.config import AgentConfig, Endpoint
+from plain.imports import imports_to_keep
 
 
 def run(config: AgentConfig) -> None:
     """Run one agent until SIGTERM or SIGINT."""
-    gc.disable()  # nothing of what is imported goes: looking for what does takes a sixth of a start
-    from host_agent.shell import Agent  # the command line describes this command where no agent can run
-
-    gc.enable()
-    gc.freeze()
+    with imports_to_keep():
+        from host_agent.shell import Agent  # the command line describes this command where no agent can run
     Agent(config).run()
 
 

@@ -4,13 +4,13 @@ in which order several processes take the tests, and where Python looks for garb
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from plain.imports import imports_to_keep
 from tests.longest_first import longest_first
 
 # Both measure how long examples take: a busy machine would fail what is right.
@@ -37,9 +37,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Look for no garbage while modules load, nor later in them and in the tests, which stay to the end."""
-    gc.disable()
-    try:
+    with imports_to_keep():
         return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()

@@ -7,7 +7,6 @@ SIGTERM as soon as what was asked is answered. Tokens are among the settings, so
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import resource
 import signal
@@ -16,6 +15,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from controller.process.parent_death import end_with
+from plain.imports import imports_to_keep
 
 if TYPE_CHECKING:
     from controller.api.front.limits import FrontSettings
@@ -53,12 +53,9 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's is the controller's, which says when to end
     of_controller, of_clients, of_parent = map(int, sys.argv[1:4])
     end_with(of_parent)
-    gc.disable()  # nothing of what is imported goes: looking for what does takes a sixth of a start
-    import controller.api.front.server  # noqa: F401
-    from controller.api.front.limits import FrontSettings
-
-    gc.enable()
-    gc.freeze()
+    with imports_to_keep():
+        import controller.api.front.server  # noqa: F401
+        from controller.api.front.limits import FrontSettings
     given = FrontSettings.from_json(sys.stdin.buffer.read())
     _more_descriptors(given.limits.connections)
     asyncio.run(main(of_controller, of_clients, given))

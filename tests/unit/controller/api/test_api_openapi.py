@@ -16,7 +16,8 @@ from jsonschema import Draft202012Validator
 
 from controller.api import views
 from controller.api.describing import MOST, Open, With
-from controller.api.openapi import Schemas, openapi_document
+from controller.api.openapi import openapi_document
+from controller.api.schemas import Schemas
 from controller.live.event_log import EventLog
 from controller.openflow.errors import SwitchError
 from controller.plane.effects import ModeChanged

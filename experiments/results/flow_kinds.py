@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from experiments.results.outcome import FlowOutcome
+from experiments.results.outcome import FlowOutcome, Runs
 from experiments.results.statistics import (
     RESAMPLES,
     Completion,
     EmptyError,
     Resampled,
     Resamples,
-    Runs,
     ratio_of,
 )
 

@@ -62,6 +62,10 @@ class FlowOutcome:
     paths: Mapping[str, int] = field(default_factory=dict)
 
 
+Runs = Sequence[Sequence[FlowOutcome]]
+"""Outcomes of one scheme: one sequence for each repeat, planned flows in the plan's order."""
+
+
 def join(
     plan: Plan,
     sent: Iterable[SentFlow],

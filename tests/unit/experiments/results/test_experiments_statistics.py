@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.results.counts import path_balance
 from experiments.results.outcome import FlowOutcome
 from experiments.results.statistics import (
     Completion,
@@ -13,7 +14,6 @@ from experiments.results.statistics import (
     Goodput,
     Resamples,
     paired_ratio,
-    path_balance,
     summarize,
 )
 

@@ -23,7 +23,8 @@ from sqlalchemy import Engine, insert, literal, select
 
 from benchmarks.figures import Figure, document, percentile
 from controller.store.database import open_database
-from controller.store.experiments import ExperimentStore, PageQuery
+from controller.store.experiments import ExperimentStore
+from controller.store.listing import PageQuery
 from controller.store.models import FlowRecord, Run
 
 RECORDS: Final = 5_000_000

@@ -31,7 +31,8 @@ from controller.api.problems import ProblemError
 from controller.api.routing import get, patch, post
 from controller.lifecycle import RunningController
 from controller.live.event_log import ExperimentCreated, ExperimentEnded, RunAdded
-from controller.store.experiments import ExperimentStore, PageQuery, flow_columns
+from controller.store.experiments import ExperimentStore, flow_columns
+from controller.store.listing import PageQuery
 from plain.field_values import field_values
 from plain.reading import PlainError
 

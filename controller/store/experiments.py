@@ -4,40 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, Final
 
-from sqlalchemy import Engine, Select, Text, cast, func, insert, inspect, select, update
+from sqlalchemy import Engine, insert, inspect, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import Session
 
 from capstan_client.errors import CapstanError
+from controller.store import listing
 from controller.store.flow_records import BATCH, insert_flows, page_of_flows
+from controller.store.listing import Page, PageQuery, place_of
 from controller.store.models import Base, Compared, Experiment, FlowRecord, Job, ModeEvent, Recording, Run
 from controller.store.room import MOST_BYTES, check_room
 
-MOST_LISTED_BYTES: Final = 8 << 20
-"""Of specs, versions and machines on one page of a list, which may have 1 MiB each."""
-_RECORDED: Final[dict[str, Any]] = {
-    "kind": "recorded",
-    "title": "",
-    "parent": None,
-    "point": None,
-    "at": None,
-    "words": "",
-    "points": 0,
-    "started_at": None,
-    "attempt": 0,
-    "record": None,
-}
 WINDOW: Final = ("from_ms", "for_ms", "hops", "cut")
 """What a run shows of its recording."""
-OF_JOB: Final = tuple(_RECORDED)
-"""What an experiment shows of its place in the queue."""
-_HEAD: Final = ("id", "name", "state", "simulated", "created_at", "finished_at")
-_HEAD_OF_JOB: Final = ("kind", "points", "started_at")
-"""Of both tables, what a head has: nothing whose length a spec or its results decide."""
 
 
 class NotFoundError(CapstanError, LookupError):
@@ -46,21 +27,6 @@ class NotFoundError(CapstanError, LookupError):
 
 class StateError(CapstanError, RuntimeError):
     """The experiment is not in a state that allows it."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageQuery:
-    """Which experiments a page of a list has, newest first."""
-
-    limit: int
-    """At most so many."""
-    before: int | None = None
-    """Only those with a number below this; None: from the newest on."""
-    points: bool = True
-    """Those of sweeps, too."""
-    parent: int | None = None
-    """Only the points of this sweep; None: of any."""
-    state: str | None = None
 
 
 class ExperimentStore:
@@ -110,49 +76,15 @@ class ExperimentStore:
                 data["runs"] = [{**_plain(run), "recording": windows.get(run.id)} for run in experiment.runs]
             return data
 
-    def page(self, wanted: PageQuery) -> tuple[list[dict[str, Any]], int | None]:
-        """Return the experiments *wanted*, and the number below which to go on (None: at the end).
-
-        Of their summaries only what is to be compared is read. There are fewer than the limit where they would have
-        more than `MOST_LISTED_BYTES`.
-        """
-        columns = (Experiment.spec, Experiment.versions, Experiment.machine)
-        size = sum(
-            (func.length(cast(column, Text)) for column in columns[1:]), func.length(cast(columns[0], Text))
-        )
-        query = _newest(select(Experiment.id, size), wanted)
+    def page(self, wanted: PageQuery) -> Page:
+        """Return the experiments *wanted* as `listing.page` reads them."""
         with Session(self._engine) as session:
-            lengths = [(number, length) for number, length in session.execute(query)]
-            total = list(accumulate(length for _, length in lengths))
-            numbers = [
-                number
-                for (number, _), so_far in zip(lengths, total, strict=True)
-                if so_far <= MOST_LISTED_BYTES
-            ]
-            numbers = numbers or [number for number, _ in lengths[:1]]
-            rows = (
-                select(Experiment, Job, Compared.part)
-                .outerjoin(Job, Job.experiment_id == Experiment.id)
-                .outerjoin(Compared, Compared.experiment_id == Experiment.id)
-                .where(Experiment.id.in_(numbers))
-                .order_by(Experiment.id.desc())
-                .options(defer(Experiment.summary, raiseload=True))
-            )
-            listed = [_listed(experiment, job, part) for experiment, job, part in session.execute(rows)]
-        return listed, numbers[-1] if len(lengths) == wanted.limit or len(numbers) < len(lengths) else None
+            return listing.page(session, wanted)
 
-    def heads(self, wanted: PageQuery) -> tuple[list[dict[str, Any]], int | None]:
+    def heads(self, wanted: PageQuery) -> Page:
         """Return the same experiments as `page`, of each what a list shows: a few hundred bytes."""
-        columns = [getattr(Experiment, name) for name in _HEAD] + [
-            getattr(Job, name) for name in _HEAD_OF_JOB
-        ]
-        query = _newest(select(*columns), wanted)
         with Session(self._engine) as session:
-            rows = [dict(row) for row in session.execute(query).mappings()]
-        listed = [
-            row if row["kind"] else row | {name: _RECORDED[name] for name in _HEAD_OF_JOB} for row in rows
-        ]
-        return listed, listed[-1]["id"] if len(listed) == wanted.limit else None
+            return listing.heads(session, wanted)
 
     def children(self, number: int) -> list[dict[str, Any]]:
         """Return the points of a sweep, in order; none of anything else."""
@@ -278,33 +210,9 @@ def flow_columns() -> list[str]:
     return [column.name for column in FlowRecord.__table__.columns]
 
 
-def _newest(query: Select[Any], wanted: PageQuery) -> Select[Any]:
-    """Return *query*, of experiments and their jobs, newest first, with the conditions of *wanted*."""
-    query = query.outerjoin(Job, Job.experiment_id == Experiment.id)
-    query = query.order_by(Experiment.id.desc()).limit(wanted.limit)
-    if wanted.before is not None:
-        query = query.where(Experiment.id < wanted.before)
-    if wanted.parent is not None:
-        query = query.where(Job.parent == wanted.parent)
-    elif not wanted.points:
-        query = query.where(Job.parent.is_(None))
-    return query if wanted.state is None else query.where(Experiment.state == wanted.state)
-
-
 def _with_job(experiment: Experiment, job: Job | None) -> dict[str, Any]:
     """Return an experiment as plain data, with its place in the queue if it was submitted."""
-    return {**_plain(experiment), **_place(job)}
-
-
-def _listed(experiment: Experiment, job: Job | None, part: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the same of an experiment whose summary was not read. part: of it, that lists show."""
-    columns = (column.key for column in inspect(experiment).mapper.column_attrs)
-    own = {name: getattr(experiment, name) for name in columns if name != "summary"}
-    return {**own, "summary": part, **_place(job)}
-
-
-def _place(job: Job | None) -> dict[str, Any]:
-    return {name: getattr(job, name) for name in OF_JOB} if job is not None else dict(_RECORDED)
+    return {**_plain(experiment), **place_of(job)}
 
 
 def _get(session: Session, number: int) -> Experiment:

@@ -14,8 +14,9 @@ from cli.app import capstan
 from cli.simulated_progress import step_line
 from cli.specs import load_spec
 from controller.store.database import open_database
-from controller.store.experiments import ExperimentStore, PageQuery
+from controller.store.experiments import ExperimentStore
 from controller.store.finished_experiments import FinishedExperiment, FinishedRun, keep_finished
+from controller.store.listing import PageQuery
 from experiments.results.document import Run, json_text
 from experiments.results.report import read_result, write_report
 from experiments.results.run_record import run_body

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, text
 
 from controller.store.database import open_database
-from controller.store.experiments import ExperimentStore, NotFoundError, PageQuery, StateError, flow_columns
+from controller.store.experiments import ExperimentStore, NotFoundError, StateError, flow_columns
+from controller.store.listing import PageQuery
 from controller.store.models import Base, FlowRecord
 from tests.unit.conftest import NewDatabase
 from tests.unit.experiments_store import flow_row, new_experiment, recording_row, run_row

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine, event, text
 
-from controller.store import experiments as listing
+from controller.store import listing
 from controller.store.database import migrate, open_database
-from controller.store.experiments import ExperimentStore, PageQuery
+from controller.store.experiments import ExperimentStore
+from controller.store.listing import PageQuery
 from controller.store.models import COMPARED, MOST_COMPARED_BYTES, compared_part
 from tests.unit.conftest import NewDatabase
 from tests.unit.experiments_store import new_experiment

@@ -49,7 +49,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """``answer``, ``body``: types, read by `openapi.Schemas`. ``problems``: statuses beside those of every route."""
+    """``answer``, ``body``: types, read by `schemas.Schemas`. ``problems``: statuses beside those of every route."""
 
     summary: str
     answer: Any

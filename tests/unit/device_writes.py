@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Sequence
 from ipaddress import ip_address
 
@@ -16,6 +17,13 @@ from protocol.control import Peer
 from protocol.datagram import HEADER_BYTES
 
 _MTU = 65_000
+VNET = struct.Struct("=BBHHHH")
+"""The header before each packet that is read from a device or written to it (virtio_net_hdr)."""
+
+
+def header_and_packet(write: bytes) -> tuple[tuple[int, ...], bytes]:
+    """Return header and packet of one write to the device."""
+    return VNET.unpack(write[: VNET.size]), write[VNET.size :]
 
 
 def joined(packets: Sequence[bytes]) -> list[bytes]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import select
 import socket
-import struct
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -31,12 +30,11 @@ from protocol.datagram import HEADER_BYTES
 from protocol.policy import ClassPolicy, CodingPolicy, PathSettings, Policy, ReleasePolicy
 from protocol.underlay import BASE_PORT, FLOW_KEYS
 from tests.unit.datagram_reference import Kind, decode_fields
-from tests.unit.device_writes import joined, packets_in
+from tests.unit.device_writes import VNET, joined, packets_in
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, ip, tcp, udp
 
 MTU = 1426
 SESSIONS = (11, 22)
-VNET = struct.Struct("=BBHHHH")
 OUTER_BYTES = 28
 NETWORK = f"127.{os.getpid() >> 8 & 0xFF}.{os.getpid() & 0xFF}"
 HERE, THERE, FOREIGN = (f"{NETWORK}.{number}" for number in (1, 2, 3))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 from host_agent.checksum import complete
 from host_agent.inner_packet import PacketError, look
 from host_agent.offload import read
-from tests.unit.device_writes import joined, segments_of
+from tests.unit.device_writes import VNET, header_and_packet, joined, segments_of
 from tests.unit.inner_packets import (
     HOST1,
     HOST1_V6,
@@ -29,14 +27,8 @@ from tests.unit.inner_packets import (
     words_sum,
 )
 
-VNET = struct.Struct("=BBHHHH")
 PAIRS = {4: (HOST1, HOST2), 6: (HOST1_V6, HOST2_V6)}
 STAMPS = b"\x01\x01\x08\x0a" + bytes(range(8))
-
-
-def header_and_packet(write: bytes) -> tuple[tuple[int, ...], bytes]:
-    """Header and packet of one write to the device."""
-    return VNET.unpack(write[: VNET.size]), write[VNET.size :]
 
 
 def payload_of(packet: bytes) -> bytes:

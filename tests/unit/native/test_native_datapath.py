@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -20,10 +19,8 @@ from protocol.policy import CodingPolicy
 from tests.unit import datapath_reference as reference
 from tests.unit.agent_relay import core, policy
 from tests.unit.datagram_reference import decode_fields, encode_fields
-from tests.unit.device_writes import joined
+from tests.unit.device_writes import VNET, joined
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, ip, tcp, udp
-
-VNET = struct.Struct("=BBHHHH")
 
 
 @settings(max_examples=60, deadline=None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,16 +10,10 @@ import pytest
 from controller.api.access import COOKIE, SESSION_S, Access, Rate
 from controller.api.problems import ProblemError
 from controller.api.server import ApiSettings, make_app
-from tests.unit.api_world import BASE, World, api_world
+from tests.unit.api_world import BASE, World
 
 OPERATE, READ = "a token that may do all", "a token that may only read"
 EXPERIMENT = {"name": "demo", "seed": 1, "spec": {}}
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with api_world(tmp_path_factory.mktemp("api")) as made:
-        yield made
 
 
 @pytest.fixture

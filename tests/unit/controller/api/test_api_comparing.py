@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.unit.api_world import World, api_world
+from tests.unit.api_world import World
 
 EXPERIMENT = {"name": "demo", "seed": 1, "spec": {"title": "a spec"}}
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with api_world(tmp_path_factory.mktemp("api")) as made:
-        yield made
 
 
 def summary(mean: float, **more: Any) -> dict[str, Any]:

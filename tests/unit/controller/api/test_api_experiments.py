@@ -7,7 +7,6 @@ import dataclasses
 import io
 import json
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -33,12 +32,6 @@ FLOW = {
 }  # fmt: skip
 
 HEAD = {"id", "name", "state", "kind", "points", "simulated", "created_at", "started_at", "finished_at"}
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with api_world(tmp_path_factory.mktemp("api")) as made:
-        yield made
 
 
 def run_body(world: World, repeat: int = 0, **changes: Any) -> dict[str, Any]:

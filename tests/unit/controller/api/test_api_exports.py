@@ -18,18 +18,12 @@ import pytest
 from controller.api.exporting import MOST_WAITING, PLACES, printed
 from controller.app import API_THREADS
 from controller.store.experiments import ExperimentStore
-from tests.unit.api_world import BASE, World, api_world
+from tests.unit.api_world import BASE, World
 from tests.unit.experiments_store import flow_row, new_experiment, run_row
 from tests.waiting import eventually
 
 FLOWS = 6000
 VOID = {"meta", "br", "img", "link"}
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with api_world(tmp_path_factory.mktemp("api")) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
@@ -31,12 +30,6 @@ from tests.unit.simulated_fabric import Simulation
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "api.md"
 OPENAPI = json.loads(Path(__file__).parents[2].joinpath("openapi-3.1.schema.json").read_text())
 """The OpenAPI Initiative's schema of such documents (spec.openapis.org/oas/3.1/schema/2022-10-07, Apache-2.0)."""
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with api_world(tmp_path_factory.mktemp("api")) as made:
-        yield made
 
 
 def test_the_document_is_openapi_3_1(world: World) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import selectors
 import socket
 import struct
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -25,16 +24,18 @@ from controller.openflow.packet_allowance import BURST, MOST_PPS, PacketAllowanc
 from controller.openflow.punts import PORT_PPS, SHARED_PPS
 from controller.openflow.read_pauses import MOST_S, PAUSE_S, ReadPauses
 from controller.plane.effects import Effects
-from controller.shell.shell import OpenFlowShell
 from tests.unit.raw_switch import raw_switch
+from tests.unit.running_shell import held, running_shell
 from tests.unit.switch_messages import message, packet_in, port
 from tests.waiting import eventually
 
 LIMIT_S = 60.0
+ECHO_REQUEST = message(ofp.OFPT_ECHO_REQUEST, 1)
+Ends = tuple[SwitchConnection, socket.socket, selectors.BaseSelector]
 
 
 @pytest.fixture
-def ends() -> Iterator[tuple[SwitchConnection, socket.socket, selectors.BaseSelector]]:
+def ends() -> Iterator[Ends]:
     with (
         selectors.DefaultSelector() as selector,
         socket.create_server(("127.0.0.1", 0)) as server,
@@ -46,9 +47,7 @@ def ends() -> Iterator[tuple[SwitchConnection, socket.socket, selectors.BaseSele
         connection.close()
 
 
-def test_it_is_not_read_before_the_pause_is_over(
-    ends: tuple[SwitchConnection, socket.socket, selectors.BaseSelector],
-) -> None:
+def test_it_is_not_read_before_the_pause_is_over(ends: Ends) -> None:
     connection, caller, selector = ends
     caller.sendall(b"something")
     assert [key.data for key, _ in selector.select(LIMIT_S)] == [connection]
@@ -63,9 +62,7 @@ def test_it_is_not_read_before_the_pause_is_over(
     assert pauses.deadline() is None
 
 
-def test_one_that_is_closed_meanwhile_is_left_alone(
-    ends: tuple[SwitchConnection, socket.socket, selectors.BaseSelector],
-) -> None:
+def test_one_that_is_closed_meanwhile_is_left_alone(ends: Ends) -> None:
     connection, _, selector = ends
     pauses = ReadPauses()
     pauses.pause(connection, 0.0)
@@ -88,9 +85,7 @@ def test_no_more_packets_are_read_than_meters_would_let_through(
         assert taken <= BURST + rate * now + packets + 1e-6
 
 
-def test_shorter_pauses_end_first(
-    ends: tuple[SwitchConnection, socket.socket, selectors.BaseSelector],
-) -> None:
+def test_shorter_pauses_end_first(ends: Ends) -> None:
     connection, _, _ = ends
     pauses = ReadPauses()
     pauses.pause(connection, 0.0, 0.5)
@@ -103,13 +98,11 @@ def test_shorter_pauses_end_first(
     assert pauses.deadline() == MOST_S
 
 
-def test_what_came_of_late_counts_half_after_a_second(
-    ends: tuple[SwitchConnection, socket.socket, selectors.BaseSelector],
-) -> None:
+def test_what_came_of_late_counts_half_after_a_second(ends: Ends) -> None:
     connection, caller, selector = ends
     assert connection.recent_bytes(5.0) == 0
     for at_s, expected in ((10.0, 8.0), (11.0, 12.0)):
-        caller.sendall(struct.pack("!BBHI", 6, 2, 8, 1))  # an echo request
+        caller.sendall(ECHO_REQUEST)
         assert selector.select(LIMIT_S)
         assert list(connection.receive(at_s)) == []
         assert connection.recent_bytes(at_s) == expected
@@ -120,22 +113,21 @@ def test_a_switch_that_sends_and_does_not_read_is_given_up() -> None:
     ours, theirs = socket.socketpair()
     with selectors.DefaultSelector() as selector, ours, theirs:
         connection = SwitchConnection(OverTcp(ours), "test", selector, 0.0, counters=Counter())
-        echo = struct.pack("!BBHI", 6, 2, 8, 1)
         for _ in range(20):
             connection.session.packet_out(1, bytes(60_000))
         for now_s in range(int(UNREAD_S) * 3):  # it takes some of what waits, and more comes
             connection.session.packet_out(1, bytes(60_000))
             connection.flush()
-            theirs.sendall(echo)
+            theirs.sendall(ECHO_REQUEST)
             assert list(connection.receive(float(now_s))) == []
             assert theirs.recv(60_000)
         began = UNREAD_S * 3
         connection.flush()
         for now_s in range(int(UNREAD_S)):
-            theirs.sendall(echo)
+            theirs.sendall(ECHO_REQUEST)
             assert list(connection.receive(began + now_s)) == []
             connection.flush()
-        theirs.sendall(echo)
+        theirs.sendall(ECHO_REQUEST)
         with pytest.raises(ConnectionEnded, match="it does not read"):
             list(connection.receive(began + UNREAD_S + 2.0))
         connection.close()
@@ -164,16 +156,7 @@ def test_a_switch_that_says_little_is_served_in_the_midst_of_many_floods() -> No
             return super().packet_in(dpid, *rest, now=now)
 
     plane = Plane(b"0123456789abcdef")
-    shell = OpenFlowShell(plane, "127.0.0.1", 0, on_event=lambda event: None)
-    shell.start()
-    entered, release = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        entered.set()
-        assert release.wait(LIMIT_S)
-
-    with contextlib.ExitStack() as stack:
-        stack.callback(shell.stop)
+    with running_shell(plane) as shell, contextlib.ExitStack() as stack:
         loud = [stack.enter_context(raw_switch(shell.port, 0x100 + number)) for number in range(30)]
         quiet = stack.enter_context(raw_switch(shell.port, 0x11))
         eventually(
@@ -183,12 +166,10 @@ def test_a_switch_that_says_little_is_served_in_the_midst_of_many_floods() -> No
         for switch in loud:
             switch.send(packet_in(1, Rule.ARP, bytes(64)) * 10)
         eventually(lambda: shell.counters().get("packet-ins") == 300, "the first of them")
-        shell.post(hold)
-        assert entered.wait(LIMIT_S)
-        for switch in loud:
-            switch.send(flood)
-        quiet.send(signal)
-        release.set()
+        with held(shell):
+            for switch in loud:
+                switch.send(flood)
+            quiet.send(signal)
         eventually(lambda: bool(dropped), "the signal")
         eventually(lambda: shell.counters().get("dropped-packet-ins", 0) > 0, "more than there is room for")
         assert dropped == [0], "it was read before them"
@@ -206,33 +187,22 @@ def test_a_switch_with_links_is_served_before_those_that_have_said_nothing_yet()
 
     key = b"0123456789abcdef"
     plane = Plane(key)
-    shell = OpenFlowShell(plane, "127.0.0.1", 0, on_event=lambda event: None)
-    shell.start()
-    entered, release = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        entered.set()
-        assert release.wait(LIMIT_S)
-
-    with contextlib.ExitStack() as stack:
-        stack.callback(shell.stop)
+    with running_shell(plane) as shell, contextlib.ExitStack() as stack:
         pair = {dpid: stack.enter_context(raw_switch(shell.port, dpid)) for dpid in (0x11, 0x12)}
         eventually(lambda: len(shell.call(plane.snapshot).switches) == 2, "both switches")
 
         for dpid, other in (
             (0x11, 0x12),
             (0x12, 0x11),
-        ):  # once: who sends more than its share is not read for a while
+        ):  # once: more than a switch's share is not read for a while
             pair[dpid].send(packet_in(1, Rule.LLDP, encode_lldp(PortRef(other, 1), shell.now(), key)))
         eventually(lambda: shell.call(lambda: plane.in_fabric(0x11)), "their link")
         unknown = [stack.enter_context(raw_switch(shell.port, 0, silent=True)) for _ in range(30)]
         eventually(lambda: shell.counters().get("connections") == 32, "the unknown peers")
-        shell.post(hold)
-        assert entered.wait(LIMIT_S)
-        for peer in unknown:
-            peer.send(message(ofp.OFPT_HELLO, 1, version=1))
-        pair[0x11].send(packet_in(1, Rule.FIRST_SHORT, bytes(64)))
-        release.set()
+        with held(shell):
+            for peer in unknown:
+                peer.send(message(ofp.OFPT_HELLO, 1, version=1))
+            pair[0x11].send(packet_in(1, Rule.FIRST_SHORT, bytes(64)))
         eventually(lambda: shell.counters().get("refused-peers", 0) == 30, "the unknown peers' end")
         eventually(lambda: refused, lambda: f"the signal: {shell.counters()}")
         assert refused == [0], "it was read before them"
@@ -244,13 +214,8 @@ def test_changes_of_ports_and_errors_are_read_no_faster_than_packets() -> None:
     error = message(ofp.OFPT_ERROR, 0, struct.pack("!HH", ofp.OFPET_BAD_MATCH, 9))
     for said in (status, error):
         plane = ControlPlane(b"0123456789abcdef")
-        shell = OpenFlowShell(plane, "127.0.0.1", 0, on_event=lambda event: None)
-        shell.start()
-        try:
-            with raw_switch(shell.port, 0x11) as switch:
-                eventually(lambda plane=plane, shell=shell: shell.call(plane.snapshot).switches, "the switch")
-                # Ten times what it may send at once: a machine with other work reads it over seconds.
-                switch.send(said * int(10 * BURST))
-                eventually(lambda shell=shell: shell.counters().get("read-pauses", 0) > 0)
-        finally:
-            shell.stop()
+        with running_shell(plane) as shell, raw_switch(shell.port, 0x11) as switch:
+            eventually(lambda plane=plane, shell=shell: shell.call(plane.snapshot).switches, "the switch")
+            # Ten times what it may send at once: a machine with other work reads it over seconds.
+            switch.send(said * int(10 * BURST))
+            eventually(lambda shell=shell: shell.counters().get("read-pauses", 0) > 0)

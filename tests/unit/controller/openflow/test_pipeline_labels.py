@@ -25,6 +25,7 @@ from protocol.underlay import (
     is_stamp,
     label_of,
 )
+from tests.unit.controller.openflow.pipeline_fabrics import AGENT_CLASSES, FAST
 from tests.unit.fabric_shapes import (
     LABELS,
     RPS,
@@ -40,8 +41,6 @@ from tests.unit.fabric_shapes import (
 from tests.unit.fake_fabric import FakeFabric
 from tests.unit.fake_tables import by_hash
 
-AGENT_CLASSES = (TrafficClass.SHORT, TrafficClass.LONG, TrafficClass.CONTROL)
-FAST = settings(max_examples=20, deadline=None)
 Ways = dict[int, set[tuple[int, ...]]]
 
 

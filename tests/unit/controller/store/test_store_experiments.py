@@ -29,13 +29,6 @@ MODE = {"at_s": 0.41, "leaf": "l1", "mode": "on", "cause": "first-packet"}
 
 
 @pytest.fixture
-def engine(new_database: NewDatabase) -> Iterator[Engine]:
-    engine = open_database(new_database())
-    yield engine
-    engine.dispose()
-
-
-@pytest.fixture
 def store(engine: Engine) -> ExperimentStore:
     return ExperimentStore(engine)
 

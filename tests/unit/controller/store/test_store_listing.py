@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,13 +16,6 @@ from tests.unit.conftest import NewDatabase
 from tests.unit.experiments_store import new_experiment
 
 SUMMARY = {"schemes": {"caps": {"short": 1.5}}, "cpu_limited": True, "baseline": "caps", "runs": ["x" * 100]}
-
-
-@pytest.fixture
-def engine(new_database: NewDatabase) -> Iterator[Engine]:
-    engine = open_database(new_database())
-    yield engine
-    engine.dispose()
 
 
 def test_no_summary_is_read_for_a_list(engine: Engine) -> None:

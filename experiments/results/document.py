@@ -7,7 +7,7 @@ import io
 import json
 import math
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -127,6 +127,40 @@ def result_document(
     plans = {label: [run.plan for run in group] for label, group in by_label.items()}
     if len({tuple(digests) for digests in plans.values()}) != 1:
         raise ValueError(f"the schemes did not get the same flows: {plans}")
+    schemes = _schemes(spec, by_label)
+    return {
+        "format": FORMAT,
+        "name": spec.name,
+        "title": spec.title,
+        "started": started.isoformat(timespec="seconds"),
+        "duration_s": round(duration_s, 1),
+        "seed": spec.seed,
+        "repeats": spec.repeats,
+        "baseline": spec.baseline,
+        "cpu_limited": any(run.cpu_limited for run in runs),
+        "disturbed": any(run.disturbed for run in runs),
+        "packet_time_ms": spec.packet_time_s * 1e3,
+        "long_flow_pressure": spec.long_flow_pressure(),
+        "flow_sizes": describe(spec.workload.flows),
+        "transport": {
+            "congestion_control": spec.transport.congestion,
+            "profile": spec.transport.profile,
+        },
+        "schemes": schemes,
+        "runs": [_run(run) for run in runs],
+        "claims": [
+            asdict(claim) | {"ours": ours}
+            for claim, ours in zip(spec.claims, claim_verdicts(spec.claims, schemes), strict=True)
+        ],
+        "notices": [*notices, *_notices_of_runs(spec, runs)],
+        "versions": dict(versions),
+        "machine": machine(),
+        "spec": spec_to_dict(spec),
+    }
+
+
+def _schemes(spec: Spec, by_label: Mapping[str, Sequence[Run]]) -> dict[str, dict[str, Any]]:
+    """Return the document's entry of each scheme, by its label. Raises EmptyError."""
     outcomes = {label: [run.counted for run in group] for label, group in by_label.items()}
     schemes = summarize(outcomes, spec.baseline, spec.seed)
     add_kinds(schemes, outcomes, spec.seed, large_limit_bytes=spec.workload.large_limit_bytes)
@@ -155,56 +189,19 @@ def result_document(
         entry["drops"] = all_drops(run.drops for run in group)
         entry["mode_changes"] = sum(len(run.modes) for run in group)
         entry["on_share"] = mean_share(_on_share(spec, run) for run in group)
-    return {
-        "format": FORMAT,
-        "name": spec.name,
-        "title": spec.title,
-        "started": started.isoformat(timespec="seconds"),
-        "duration_s": round(duration_s, 1),
-        "seed": spec.seed,
-        "repeats": spec.repeats,
-        "baseline": spec.baseline,
-        "cpu_limited": any(run.cpu_limited for run in runs),
-        "disturbed": any(run.disturbed for run in runs),
-        "packet_time_ms": spec.packet_time_s * 1e3,
-        "long_flow_pressure": spec.long_flow_pressure(),
-        "flow_sizes": describe(spec.workload.flows),
-        "transport": {
-            "congestion_control": spec.transport.congestion,
-            "profile": spec.transport.profile,
-        },
-        "schemes": schemes,
-        "runs": [_run(run) for run in runs],
-        "claims": [
-            asdict(claim) | {"ours": ours}
-            for claim, ours in zip(spec.claims, claim_verdicts(spec.claims, schemes), strict=True)
-        ],
-        "notices": [
-            *notices,
-            *(notice for run in runs for notice in fabric_notices(run.label, run.repeat, run.changes)),
-            *(
-                notice
-                for run in runs
-                for notice in disturbance_notices(run.label, run.repeat, run.disturbed, run.repeated)
-            ),
-            *(
-                notice
-                for run in runs
-                for notice in limited_notices(run.label, run.repeat, run.limited_before)
-            ),
-            *(
-                notice
-                for run in runs
-                if run.types is not None
-                for notice in types_notices(
-                    run.label, run.repeat, run.types, spec.warm_up_s + spec.workload.flows.lead_in_s
-                )
-            ),
-        ],
-        "versions": dict(versions),
-        "machine": machine(),
-        "spec": spec_to_dict(spec),
-    }
+    return schemes
+
+
+def _notices_of_runs(spec: Spec, runs: Sequence[Run]) -> list[str]:
+    """Return what to know of these runs, kind by kind, and of each kind run by run."""
+    types_by_s = spec.warm_up_s + spec.workload.flows.lead_in_s
+    by_kind: tuple[Callable[[Run], Iterable[str]], ...] = (
+        lambda run: fabric_notices(run.label, run.repeat, run.changes),
+        lambda run: disturbance_notices(run.label, run.repeat, run.disturbed, run.repeated),
+        lambda run: limited_notices(run.label, run.repeat, run.limited_before),
+        lambda run: [] if run.types is None else types_notices(run.label, run.repeat, run.types, types_by_s),
+    )
+    return [notice for of_kind in by_kind for run in runs for notice in of_kind(run)]
 
 
 def _on_share(spec: Spec, run: Run) -> float | None:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from capstan_client.errors import CapstanError
-from workloads.plan import Plan
+from workloads.plan import Plan, PlannedFlow
 from workloads.records import FlowState, ReceivedFlow, SentFlow, TrafficClassName
 
 _TCP: Final = 6
+Entries = Sequence[Mapping[str, Any]]
+"""Agents' records of flows (plain `protocol.control.FlowEntry`)."""
 
 
 class OutcomeError(CapstanError, RuntimeError):
@@ -82,6 +84,31 @@ def join(
     """
     by_id = {flow.id: flow for flow in sent}
     got = {(flow.id, flow.copy): flow for flow in received}
+    entries = _by_connection(agent_flows)
+    outcomes = []
+    for planned in plan.flows:
+        flow = by_id.get(planned.id)
+        if flow is None:
+            raise OutcomeError(f"flow {planned.id} ({planned.source} to {planned.destination}) has no record")
+        address = (flow.source_address, flow.source_port, flow.address, flow.port)
+        other = (flow.source_address, flow.other_port, flow.address, flow.port)
+        outcomes.append(
+            _outcome(
+                planned,
+                flow,
+                got.get((planned.id, 0 if flow.source_port == planned.source_port else 1)),
+                at_sender=entries.get(("sender", *address), []),
+                at_receiver=entries.get(("receiver", *address), []),
+                of_copy=[] if flow.other_port is None else entries.get(("sender", *other), []),
+            )
+        )
+    return tuple(outcomes)
+
+
+def _by_connection(
+    agent_flows: Iterable[Mapping[str, Any]],
+) -> dict[tuple[str, str, int | None, str, int], Entries]:
+    """Return agents' records of TCP flows by side and inner 4-tuple."""
     entries: dict[tuple[str, str, int | None, str, int], list[Mapping[str, Any]]] = {}
     for entry in agent_flows:
         if entry["protocol"] == _TCP:
@@ -93,61 +120,60 @@ def join(
                 entry["destination_port"],
             )
             entries.setdefault(key, []).append(entry)
-    outcomes = []
-    for planned in plan.flows:
-        flow = by_id.get(planned.id)
-        if flow is None:
-            raise OutcomeError(f"flow {planned.id} ({planned.source} to {planned.destination}) has no record")
-        address = (flow.source_address, flow.source_port, flow.address, flow.port)
-        at_sender = entries.get(("sender", *address), [])
-        at_receiver = entries.get(("receiver", *address), [])
-        arrived = got.get((planned.id, 0 if flow.source_port == planned.source_port else 1))
-        other = (flow.source_address, flow.other_port, flow.address, flow.port)
-        of_copy = [] if flow.other_port is None else entries.get(("sender", *other), [])
-        outcomes.append(
-            FlowOutcome(
-                id=flow.id,
-                source=planned.source,
-                destination=planned.destination,
-                source_port=flow.source_port,
-                traffic_class=planned.traffic_class,
-                size_bytes=flow.size_bytes,
-                state=flow.state,
-                error=flow.error,
-                planned_s=flow.planned_s,
-                started_s=flow.started_s,
-                fct_s=flow.fct_s,
-                bytes_acked=flow.bytes_acked,
-                window_bytes=flow.window_bytes,
-                window_s=flow.window_s,
-                retransmissions=flow.retransmissions,
-                bytes_retransmitted=flow.bytes_retransmitted,
-                duplicates_reported=flow.duplicates_reported,
-                reordering_events=flow.reordering_events,
-                out_of_order=arrived.out_of_order if arrived else 0,
-                rtt_ms=flow.rtt_ms,
-                min_rtt_ms=flow.min_rtt_ms,
-                packets=_total(at_sender, "packets"),
-                repairs=_total(at_sender, "repairs"),
-                recovered=_total(at_receiver, "recovered"),
-                lost=_total(at_receiver, "lost"),
-                reordered=_total(at_receiver, "reordered"),
-                release_timeouts=_total(at_receiver, "release_timeouts"),
-                copy_packets=_total(of_copy, "packets"),
-                application=planned.application,
-                port=flow.port,
-                counted=planned.counted,
-                paths=_paths(at_receiver),
-            )
-        )
-    return tuple(outcomes)
+    return dict(entries)
 
 
-def _total(entries: Sequence[Mapping[str, Any]], name: str) -> int:
+def _outcome(
+    planned: PlannedFlow,
+    flow: SentFlow,
+    arrived: ReceivedFlow | None,
+    *,
+    at_sender: Entries,
+    at_receiver: Entries,
+    of_copy: Entries,
+) -> FlowOutcome:
+    """Return what became of a flow. of_copy: the sending agent's records of the copy that was not first."""
+    return FlowOutcome(
+        id=flow.id,
+        source=planned.source,
+        destination=planned.destination,
+        source_port=flow.source_port,
+        traffic_class=planned.traffic_class,
+        size_bytes=flow.size_bytes,
+        state=flow.state,
+        error=flow.error,
+        planned_s=flow.planned_s,
+        started_s=flow.started_s,
+        fct_s=flow.fct_s,
+        bytes_acked=flow.bytes_acked,
+        window_bytes=flow.window_bytes,
+        window_s=flow.window_s,
+        retransmissions=flow.retransmissions,
+        bytes_retransmitted=flow.bytes_retransmitted,
+        duplicates_reported=flow.duplicates_reported,
+        reordering_events=flow.reordering_events,
+        out_of_order=arrived.out_of_order if arrived else 0,
+        rtt_ms=flow.rtt_ms,
+        min_rtt_ms=flow.min_rtt_ms,
+        packets=_total(at_sender, "packets"),
+        repairs=_total(at_sender, "repairs"),
+        recovered=_total(at_receiver, "recovered"),
+        lost=_total(at_receiver, "lost"),
+        reordered=_total(at_receiver, "reordered"),
+        release_timeouts=_total(at_receiver, "release_timeouts"),
+        copy_packets=_total(of_copy, "packets"),
+        application=planned.application,
+        port=flow.port,
+        counted=planned.counted,
+        paths=_paths(at_receiver),
+    )
+
+
+def _total(entries: Entries, name: str) -> int:
     return sum(int(entry.get(name, 0)) for entry in entries)
 
 
-def _paths(entries: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def _paths(entries: Entries) -> dict[str, int]:
     paths: dict[str, int] = {}
     for entry in entries:
         for stamp, count in entry.get("paths", {}).items():

@@ -95,16 +95,7 @@ def submit_command(
         return
     assert spec is not None
     changes["schemes"] = changes["schemes"] or None
-    if record and simulation:
-        raise click.UsageError(
-            "--record is for runs in a lab: a simulation is simulated again for its packets"
-        )
-    given = click.get_current_context().get_parameter_source
-    for name in ("record_from", "record_for"):
-        if not record and given(name) is click.core.ParameterSource.COMMANDLINE:
-            raise click.UsageError(
-                f"--{name.replace('_', '-')} is of what --record records: give --record, too"
-            )
+    _check_recording(record, simulation)
     changes["record"] = {"from_ms": record_from, "for_ms": record_for} if record else None
     is_file = "/" in spec or spec.endswith((".yaml", ".yml"))
     source: dict[str, Any] = {"spec": Path(spec)} if is_file else {"preset": spec}
@@ -121,7 +112,26 @@ def submit_command(
         progress.print(f"submitted to {api} as experiment {experiment.number}", markup=False, soft_wrap=True)
         _follow(experiment)
         document = experiment.summary()
-    from experiments.results.document import json_text
+    _print_result(document, json_file)
+
+
+def _check_recording(record: bool, simulation: bool) -> None:
+    """Raise click.UsageError for --record where it has no sense, and for its window without it."""
+    if record and simulation:
+        raise click.UsageError(
+            "--record is for runs in a lab: a simulation is simulated again for its packets"
+        )
+    given = click.get_current_context().get_parameter_source
+    for name in ("record_from", "record_for"):
+        if not record and given(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is of what --record records: give --record, too"
+            )
+
+
+def _print_result(document: dict[str, Any], json_file: str | None) -> None:
+    """Write the result document to *json_file*, if any, and its tables to the terminal, unless that has the JSON."""
+    from experiments.results.document import json_text  # with what --help need not wait for
     from experiments.results.sweep_results import sweep_tables
     from experiments.results.tables import tables
 

@@ -118,32 +118,10 @@ def checked(
         raise RecordsError("columns of flow records differ in length")
     if not math.isfinite(report.now_s):
         raise RecordsError(f"flow records were sent at {report.now_s}")
-    size, start, end = _integers(report.bytes), _floats(report.start_s), _floats(report.end_s)
-    ports = [_integers(report.source_port), _integers(report.destination_port)]
-    protocol = _integers(report.protocol)
-    with np.errstate(invalid="ignore"):
-        fastest = (end - start + SLACK_S) * FASTEST_BYTES_PER_S
-        # the first that applies is the reason
-        wrong: list[tuple[str, NDArray[np.bool_]]] = [
-            (
-                "foreign_source",
-                np.array([owners.get(address) != host for address in report.source], dtype=bool),
-            ),
-            (
-                "unknown_destination",
-                np.array([address not in owners for address in report.destination], dtype=bool),
-            ),
-            ("bad_port", _outside(ports[0], 0, 65535) | _outside(ports[1], 0, 65535)),
-            ("bad_protocol", _outside(protocol, 0, 255)),
-            ("bad_bytes", _outside(size, 1, MOST_BYTES)),
-            ("bad_time", ~(np.isfinite(start) & np.isfinite(end)) | (end < start)),
-            ("in_future", end > report.now_s + SLACK_S),
-            ("too_old", start < report.now_s - OLDEST_S),
-            ("too_fast", size > fastest),
-        ]
+    numbers = _Columns.of(report)
     good = np.ones(len(report), dtype=bool)
     refused: Counter[str] = Counter()
-    for reason, mask in wrong:
+    for reason, mask in _reasons(report, numbers, host, owners):  # the first that applies counts
         count = int(np.count_nonzero(mask & good))
         if count:
             refused[reason] = count
@@ -153,11 +131,65 @@ def checked(
     records["host"] = hosts.number(host)
     records["source"] = _numbers([report.source[index] for index in indices.tolist()], addresses)
     records["destination"] = _numbers([report.destination[index] for index in indices.tolist()], addresses)
-    records["source_port"], records["destination_port"] = ports[0][indices], ports[1][indices]
-    records["protocol"], records["bytes"] = protocol[indices], size[indices]
+    records["source_port"] = numbers.source_port[indices]
+    records["destination_port"] = numbers.destination_port[indices]
+    records["protocol"], records["bytes"] = numbers.protocol[indices], numbers.bytes[indices]
     ahead = now - report.now_s
-    records["start"], records["end"] = start[indices] + ahead, np.minimum(end[indices] + ahead, now)
+    records["start"] = numbers.start[indices] + ahead
+    records["end"] = np.minimum(numbers.end[indices] + ahead, now)
     return records, refused
+
+
+class _Columns(NamedTuple):
+    """A report's numbers as arrays."""
+
+    bytes: NDArray[np.int64]
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    source_port: NDArray[np.int64]
+    destination_port: NDArray[np.int64]
+    protocol: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, report: FinishedFlowColumns) -> _Columns:
+        """Return them; times stay in the agent's clock."""
+        return cls(
+            _integers(report.bytes),
+            _floats(report.start_s),
+            _floats(report.end_s),
+            _integers(report.source_port),
+            _integers(report.destination_port),
+            _integers(report.protocol),
+        )
+
+
+def _reasons(
+    report: FinishedFlowColumns, numbers: _Columns, host: str, owners: Mapping[str, str]
+) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Return all reasons to refuse records, each with the records that it applies to."""
+    start, end = numbers.start, numbers.end
+    with np.errstate(invalid="ignore"):
+        fastest = (end - start + SLACK_S) * FASTEST_BYTES_PER_S
+        return [
+            (
+                "foreign_source",
+                np.array([owners.get(address) != host for address in report.source], dtype=bool),
+            ),
+            (
+                "unknown_destination",
+                np.array([address not in owners for address in report.destination], dtype=bool),
+            ),
+            (
+                "bad_port",
+                _outside(numbers.source_port, 0, 65535) | _outside(numbers.destination_port, 0, 65535),
+            ),
+            ("bad_protocol", _outside(numbers.protocol, 0, 255)),
+            ("bad_bytes", _outside(numbers.bytes, 1, MOST_BYTES)),
+            ("bad_time", ~(np.isfinite(start) & np.isfinite(end)) | (end < start)),
+            ("in_future", end > report.now_s + SLACK_S),
+            ("too_old", start < report.now_s - OLDEST_S),
+            ("too_fast", numbers.bytes > fastest),
+        ]
 
 
 class _Chunk(NamedTuple):

@@ -12,8 +12,8 @@ from tests.waiting import PATIENCE_S
 
 
 @contextmanager
-def running_shell(plane: ControlPlane) -> Iterator[OpenFlowShell]:
-    shell = OpenFlowShell(plane, "127.0.0.1", 0, on_event=lambda event: None)
+def running_shell(plane: ControlPlane, kind: type[OpenFlowShell] = OpenFlowShell) -> Iterator[OpenFlowShell]:
+    shell = kind(plane, "127.0.0.1", 0, on_event=lambda event: None)
     shell.start()
     try:
         yield shell

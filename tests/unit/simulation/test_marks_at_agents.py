@@ -42,8 +42,9 @@ def repairs_per_packet(estimator: str, simulation: Simulation) -> float:
     """Return how many repairs there were for a packet of a host under CAPS with that estimator."""
     scheme = SchemeChoice("caps", "caps", {"short.coding.estimator": estimator})
     spec = replace(load_spec("small", ("caps",)).spec, schemes=(scheme,), simulation=simulation)
-    _, (run,) = simulate_document(replace(spec, repeats=1))
-    return sum(flow.repairs for flow in run.flows) / sum(flow.packets for flow in run.flows)
+    _, runs = simulate_document(replace(spec, repeats=5))
+    flows = [flow for run in runs for flow in run.flows]
+    return sum(flow.repairs for flow in flows) / sum(flow.packets for flow in flows)
 
 
 def marking_from(packets: int) -> Simulation:
@@ -53,7 +54,8 @@ def marking_from(packets: int) -> Simulation:
 
 def test_the_estimator_by_marks_asks_for_more_repairs_the_more_ports_mark() -> None:
     by_marks = [repairs_per_packet("marks", marking_from(packets)) for packets in (40, 20, 3)]
-    assert all(more > 1.2 * fewer > 0 for fewer, more in pairwise(by_marks)), by_marks
+    assert all(more > fewer > 0 for fewer, more in pairwise(by_marks)), by_marks
+    assert by_marks[-1] > 1.4 * by_marks[0], by_marks
     for packets, of_marks in zip((40, 3), by_marks[::2], strict=True):
         assert of_marks > repairs_per_packet("loss-rate", marking_from(packets)), "losses say less"
 

@@ -160,10 +160,11 @@ class Replay:
         """Return what was sent then, without the feedback that is among it."""
         others = []
         for then in sent:
-            index, *outer = then
+            index, source_port, destination_port, tos = then
             header, body = decode(bytes.fromhex(self.said["datagrams"][index]))
             if header.kind is Kind.FEEDBACK:
-                self.then.add(Feedback.decode(body), (_UNDERLAY[1 - self.host], *outer))
+                outer = (_UNDERLAY[1 - self.host], source_port, destination_port, tos)
+                self.then.add(Feedback.decode(body), outer)
                 self.awaited.append((now + _FEEDBACK_AFTER_S, deepcopy(self.then)))
                 self.numbers[header.number] = header.number + self.now.sent - self.then.sent
             else:

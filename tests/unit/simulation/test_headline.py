@@ -15,7 +15,7 @@ from scipy.stats import ttest_1samp
 from cli.specs import load_spec
 from simulation.batch import prepare, simulate
 
-SEEDS = 10
+SEEDS = 15
 BY_CHANCE = 1e-6
 """How often schemes that do not differ would pass."""
 

@@ -185,7 +185,7 @@ fn packets_of_any_lengths_come_back() {
 }
 
 #[test]
-fn units_that_are_lies_are_told() {
+fn units_that_contradict_themselves_are_reported() {
     let decode = |packets: &[Option<&[u8]>], repairs: &[(usize, &[u8])]| {
         Received::pack(packets, repairs)?.decode(Code::Xor, Kernel::best(), 1, 0)
     };

@@ -41,9 +41,11 @@ def files_of_tests() -> list[Path]:
 
 
 def prose() -> list[Path]:
-    """Return the documents, and the sources of the page."""
+    """Return the documents, and the sources of the page and of the native rooms."""
     page = [file for file in (ROOT / "webui/src").rglob("*.ts*") if file.is_file()]
-    return [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *page]
+    rooms = [room for room in (ROOT / "native").iterdir() if room.is_dir() and room.name != "target"]
+    native = [file for room in rooms for file in room.rglob("*.rs")]
+    return [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *page, *native]
 
 
 def docstrings(source: str) -> Iterator[tuple[int, str]]:

@@ -35,7 +35,7 @@ impl Acks {
     }
 }
 
-/// An estimator that hears of nothing but inner ACKs.
+/// An estimator that learns from inner ACKs alone.
 pub trait AckEstimator: Send + Sync {
     /// Bound of its estimates.
     const MOST: f64;

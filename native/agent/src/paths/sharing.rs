@@ -64,7 +64,7 @@ mod tests {
     use crate::route::LeafId;
 
     #[test]
-    fn each_agent_hears_the_sum_of_flows_and_the_longest_delay_of_all_others() {
+    fn each_agent_is_sent_the_sum_of_flows_and_the_longest_delay_of_all_others() {
         let mut random = Generator::new(8);
         for agents in 0..6usize {
             let loads: Vec<Load> = (0..agents)

@@ -119,10 +119,10 @@ impl PathProgress {
     /// Returns what has settled of a class, by the paths that delivered any of it within the last `silence_s`: nothing
     /// while the class has been active for less than that.
     pub fn settled(&self, class: TrafficClass, silence_s: Seconds, now: Seconds) -> Settled {
-        let all_heard =
+        let settles_from =
             self.activity[class.index()].map_or(f64::NEG_INFINITY, |active| active.since + silence_s);
-        if now < all_heard {
-            return Settled { up_to: SettledUpTo::Nothing, look_again: Some(all_heard) };
+        if now < settles_from {
+            return Settled { up_to: SettledUpTo::Nothing, look_again: Some(settles_from) };
         }
         let speaking = self.ways.iter().filter(|way| way.class == class && now < way.at + silence_s);
         let behind = speaking.min_by(|a, b| serial_difference(a.newest, b.newest).cmp(&0));

@@ -38,7 +38,7 @@ fn event(estimator: &mut dyn BlockingEstimator, kind: &str, words: &mut Words) -
             estimator.path_loss(stamp.and_then(|stamp| path(stamp as i32)), now);
             now
         }
-        "told" => {
+        "reported" => {
             let datagrams = Reported { arrived: words.number(), overdue: words.number(), marked: 0 };
             let now = words.number();
             estimator.reported(datagrams, now);

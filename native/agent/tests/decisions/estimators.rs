@@ -23,7 +23,7 @@ struct Span {
 
 /// Sprayed packets over paths of which some hold 320-550 ms of queue, the others 3-6 ms (as measured).
 ///
-/// What the sender hears comes when it comes: a receipt one delay and 3 ms after the packet left, and a loss, or that a
+/// Feedback reaches the sender when it comes: a receipt one delay and 3 ms after the packet left, and a loss, or that a
 /// packet is overdue, one best delay and `overdue_s` after it.
 struct Fabric {
     random: Generator,
@@ -45,7 +45,7 @@ impl Fabric {
     }
 
     fn feed(&mut self, watched: &mut dyn BlockingEstimator, span: &Span) {
-        let mut heard: Vec<(f64, Option<(u16, u32)>)> = Vec::new();
+        let mut feedback: Vec<(f64, Option<(u16, u32)>)> = Vec::new();
         for _ in 0..((span.until - span.since) * span.packets_per_s).round() as usize {
             let sent = self.between(span.since, span.until);
             let path = self.random.below(self.paths);
@@ -53,15 +53,15 @@ impl Fabric {
             let delay_s = if late { self.between(0.32, 0.55) } else { self.between(0.003, 0.006) };
             let lost = late && self.random.unit() < self.drop;
             if lost || (late && self.overdue) {
-                heard.push((sent + watched.overdue_s() + 0.006, None));
+                feedback.push((sent + watched.overdue_s() + 0.006, None));
             }
             if !lost {
                 let delay_us = ((delay_s * 1e6).round() as u32).wrapping_add(self.offset_us);
-                heard.push((sent + delay_s + 0.003, Some((1 + path as u16, delay_us))));
+                feedback.push((sent + delay_s + 0.003, Some((1 + path as u16, delay_us))));
             }
         }
-        heard.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for (now, receipt) in heard.into_iter().take_while(|&(now, _)| now <= span.until) {
+        feedback.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (now, receipt) in feedback.into_iter().take_while(|&(now, _)| now <= span.until) {
             match receipt {
                 None => watched.path_loss(None, now),
                 Some((stamp, delay_us)) => watched.path_delay(stamp, delay_us, now),
@@ -91,7 +91,7 @@ fn paths_estimator_is_right() {
     }
 }
 
-/// 70 packets in 100 ms to a peer that was never heard of: only overdue packets can show it by then.
+/// 70 packets in 100 ms to a peer that never reported anything: only overdue packets can show it by then.
 #[test]
 fn paths_estimator_sees_blocked_paths_within_the_first_flow() {
     for share in [0.0, 0.25, 0.5] {

@@ -154,9 +154,7 @@ fn a_flow_that_is_hashed_is_never_reordered_and_takes_one_path_one_that_is_spray
 
 #[test]
 fn rerouting_in_order_overtakes_nothing_but_what_other_hosts_delay() {
-    let shape = leaf_spine(3, 4, 4, 10, 10);
-    let packet_time_s = 0.0025;
-    let share = |path, demands: &[Demand]| {
+    let share = |path, shape: Shape, demands: &[Demand]| {
         let settings = settings(path, Group::Label, None, 12, demands.len());
         let simulation = run(config(shape, 200), demands.to_vec(), settings);
         let records = simulation.records();
@@ -164,20 +162,22 @@ fn rerouting_in_order_overtakes_nothing_but_what_other_hosts_delay() {
         let ways = records.iter().map(|record| record.paths.len()).max();
         (records.iter().map(|record| record.reordered).sum::<u64>() as f64 / packets as f64, ways)
     };
-    let tr = PathSettings::Tr { packet_time_s };
     let alone: Vec<Demand> = (0..8).map(|row| demand(row * 50 * MICROSECOND, 0, 8, 400_000)).collect();
-    let (reordered, ways) = share(tr, &alone);
+    let tr_at_4_gbps = PathSettings::Tr { packet_time_s: 0.00625 };
+    let (reordered, ways) = share(tr_at_4_gbps, leaf_spine(3, 4, 4, 10, 4), &alone);
     assert_eq!(reordered, 0.0, "a host alone knows all that waits");
     assert!(ways > Some(1), "it has rerouted");
-    // Seeds 4 to 19 of the crowd: TR 3.3 to 4.5 %, packets in turn 7.8 to 12.4 %, all of them together 0.42 of that.
+    let (tr, shape) = (PathSettings::Tr { packet_time_s: 0.0025 }, leaf_spine(3, 4, 4, 10, 10));
+    // Seeds 4 to 19 of the crowd: TR 1.6 to 3.6 %, packets in turn 5.7 to 14.4 %, all of them together 0.24 of that.
     let (mut all_by_tr, mut all_by_turns) = (0.0, 0.0);
     for seed in 4..8 {
         let crowd = crowd_of(seed, 12, 4, 150);
-        let (by_tr, by_turns) = (share(tr, &crowd).0, share(PathSettings::RoundRobin, &crowd).0);
-        assert!(by_tr < 0.06 && by_turns > 0.06, "seed {seed}: TR {by_tr}, packets in turn {by_turns}");
+        let (by_tr, by_turns) =
+            (share(tr, shape, &crowd).0, share(PathSettings::RoundRobin, shape, &crowd).0);
+        assert!(by_tr < 0.05 && by_turns > 0.05, "seed {seed}: TR {by_tr}, packets in turn {by_turns}");
         (all_by_tr, all_by_turns) = (all_by_tr + by_tr, all_by_turns + by_turns);
     }
-    assert!(all_by_tr < 0.45 * all_by_turns, "TR {all_by_tr}, packets in turn {all_by_turns}");
+    assert!(all_by_tr < 0.35 * all_by_turns, "TR {all_by_tr}, packets in turn {all_by_turns}");
 }
 
 #[test]

@@ -48,8 +48,8 @@ impl Undo {
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
     }
 
-    /// Take that `number` arrived twice, which tells of the last recovery if it was not acknowledged before, but is now; `missing`:
-    /// the first that was not acknowledged before the report. (Linux: tcp_check_dsack.)
+    /// Notes that `number` arrived twice: by the last recovery, if it was not acknowledged before but is now. `missing`: the
+    /// first that was not acknowledged before the report. (Linux: tcp_check_dsack.)
     pub fn duplicate_reported(&mut self, number: u32, missing: u32) {
         if number < self.first || number >= missing {
             return;

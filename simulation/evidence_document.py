@@ -141,6 +141,7 @@ def markdown(
         "Each figure is the ratio of the two schemes (of one alone: its share) with its 95 % interval, at every point "
         "of a sweep; a tie is neither sooner nor later. Profile `ns2` "
         "is ns-2's NewReno in simulation, on switches Linux's Reno without RACK ([TCP](simulator.md#tcp)).",
+        *(["", notes.on_switches] if notes.on_switches else []),
         "",
         *(f"- *{word}*: {meaning}" for word, meaning in _MEANINGS.items()),
         "",

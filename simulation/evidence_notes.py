@@ -55,8 +55,9 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """All notes; a claim without a reason leaves the column empty."""
+    """All notes; a claim without a reason leaves the column empty. on_switches: of what was measured there."""
 
+    on_switches: str = ""
     elsewhere: tuple[Elsewhere, ...] = ()
     reasons: tuple[Reason, ...] = ()
 

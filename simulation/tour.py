@@ -19,8 +19,8 @@ from simulation.packet_trace import Recorder
 SPEC: Final = Path(__file__).with_name("tour.yaml")
 DIRECTORY: Final = Path(__file__).resolve().parents[1] / "webui" / "src" / "tour" / "recordings"
 SCHEMES: Final = ("ecmp", "rps", "caps")
-FROM_MS: Final = 2500.0
-FOR_MS: Final = 900.0
+FROM_MS: Final = 2800.0
+FOR_MS: Final = 600.0
 
 
 def tour_spec() -> Spec:

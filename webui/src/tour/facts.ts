@@ -27,7 +27,10 @@ export function loadByPath(trace: Trace, flowClass: FlowClass): ReadonlyMap<stri
   return loads;
 }
 
-/** Return data that came to its host's agent: packets, and those that a packet of their flow overtook, sent later. */
+/**
+ * Return data that was sent in the window and came to its host's agent: packets, and those that a packet of their flow
+ * overtook, sent later.
+ */
 export function order(trace: Trace, flowClass: FlowClass): { packets: number; behind: number } {
   const sentAt = new Map<Packet, number>();
   for (const { hop, packet, from } of crossings(trace, flowClass)) {
@@ -35,11 +38,10 @@ export function order(trace: Trace, flowClass: FlowClass): { packets: number; be
   }
   const newest = new Map<number, { sent: number; number: number }>();
   let behind = 0;
-  const came = arrivals(trace, flowClass);
+  const came = arrivals(trace, flowClass).filter(({ packet }) => sentAt.has(packet));
   for (const { packet } of came) {
     const id = packet.flow?.id ?? -1;
-    // Those sent before the window have their numbers alone.
-    const place = { sent: sentAt.get(packet) ?? Number.NEGATIVE_INFINITY, number: packet.number };
+    const place = { sent: sentAt.get(packet)!, number: packet.number };
     const before = newest.get(id);
     const isBehind =
       before !== undefined &&

@@ -48,9 +48,9 @@ export const STEPS: readonly Step[] = [
       "Three long flows go from left to right. Three flows on four paths, each drawn evenly, share at least one path with probability 1 − 4·3·2 / 4³ = 0.625. Here all three share the path by s1, and other paths carry none of their data.",
     ],
     plays: "ecmp",
-    from: 350,
-    to: 750,
-    at: 500,
+    from: 50,
+    to: 450,
+    at: 200,
     flow: null,
     counted: (recordings) =>
       compared(recordings, ["ecmp"], (trace) => [
@@ -65,9 +65,9 @@ export const STEPS: readonly Step[] = [
       "Long flows now wait on every path, so that short flows (blue) wait behind them, whichever path they take.",
     ],
     plays: "rps",
-    from: 350,
-    to: 750,
-    at: 500,
+    from: 50,
+    to: 450,
+    at: 200,
     flow: null,
     counted: (recordings) =>
       compared(recordings, ["ecmp", "rps"], (trace) => [
@@ -88,9 +88,9 @@ export const STEPS: readonly Step[] = [
       "One short flow is in full colour here. The receiving agent releases packets that have not arrived yet: it has rebuilt them from repairs. A packet itself waits no less than under RPS: all long flows share one path here while short ones pass, and a quarter of the packets take it, too.",
     ],
     plays: "caps",
-    from: 500,
-    to: 760,
-    at: 608,
+    from: 200,
+    to: 460,
+    at: 308,
     flow: 5,
     counted: (recordings) =>
       compared(recordings, ["rps", "caps"], (trace) => [
@@ -107,9 +107,9 @@ export const STEPS: readonly Step[] = [
       "Watch l1: the first short packet turns it ON. No controller is asked per packet: a meter of the switch counts.",
     ],
     plays: "caps",
-    from: 450,
-    to: 850,
-    at: 650,
+    from: 150,
+    to: 550,
+    at: 350,
     flow: null,
     counted: ({ caps }) => {
       const [on, off] = [inMode(caps, LEAF, true), inMode(caps, LEAF, false)];
@@ -136,9 +136,9 @@ export const STEPS: readonly Step[] = [
       "CAPS sends at most 0.75 repairs a data packet: more would fill the paths that they should relieve. Understand shows each claim of its paper beside what was measured here.",
     ],
     plays: "caps",
-    from: 500,
-    to: 900,
-    at: 620,
+    from: 200,
+    to: 600,
+    at: 320,
     flow: null,
     counted: (recordings) =>
       compared(recordings, ["ecmp", "rps", "caps"], (trace) => [
@@ -154,8 +154,8 @@ export const STEPS: readonly Step[] = [
     words: [],
     plays: "caps",
     from: 0,
-    to: 900,
-    at: 300,
+    to: 600,
+    at: 150,
     flow: null,
     counted: () => null,
   },

@@ -57,9 +57,9 @@ class Reason:
 class Notes:
     """All notes; a claim without a reason leaves the column empty. on_switches: of what was measured there."""
 
-    on_switches: str = ""
     elsewhere: tuple[Elsewhere, ...] = ()
     reasons: tuple[Reason, ...] = ()
+    on_switches: str = ""
 
     def reason(self, preset: str, claim: Claim) -> Reason | None:
         """Return the reason that names a claim most narrowly (of equals the first); None: none does."""

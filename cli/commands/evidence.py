@@ -150,7 +150,8 @@ def _simulated(
     """Return a preset's rows, simulated or kept; what is simulated leaves its tables there, too."""
     rows = kept_rows(name, spec, directory / KEPT) if kept else None
     if rows is None:
-        printed = Console(file=StringIO(), width=TABLES_WIDTH)
+        text = StringIO()
+        printed = Console(file=text, width=TABLES_WIDTH)
 
         def print_tables(point: str, document: dict[str, Any]) -> None:
             printed.rule(escape(point or name))
@@ -158,8 +159,7 @@ def _simulated(
 
         rows = simulate_claims(name, spec, show, print_tables)
         write_rows(rows, name, spec, directory / KEPT)
-        assert isinstance(printed.file, StringIO)
-        (directory / KEPT / f"{name}.txt").write_text(printed.file.getvalue(), encoding="utf-8")
+        (directory / KEPT / f"{name}.txt").write_text(text.getvalue(), encoding="utf-8")
     return rows
 
 

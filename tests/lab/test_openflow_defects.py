@@ -27,9 +27,9 @@ from os_ken.lib import hub
 
 from controller.openflow import connection
 from controller.openflow.wanted import Bucket, FlowRule, Group, Match, Output
-from controller.shell.shell import OpenFlowShell
 from tests.lab.openflow_plane import ScriptedPlane, state, whole
 from tests.lab.openflow_rig import switch
+from tests.unit.running_shell import running_shell
 from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -90,16 +90,6 @@ def bare(port: int) -> Iterator[Bare]:
         running.process.wait()
 
 
-@contextlib.contextmanager
-def ours(plane: ScriptedPlane) -> Iterator[OpenFlowShell]:
-    shell = OpenFlowShell(plane, "0.0.0.0", 0, on_event=lambda _: None)
-    shell.start()
-    try:
-        yield shell
-    finally:
-        shell.stop()
-
-
 def test_os_ken_reports_a_lost_switch_only_when_it_is_back_and_leaks_threads() -> None:
     port = free_port()
     with bare(port) as running, switch(DPID, port) as real:
@@ -118,7 +108,7 @@ def test_os_ken_reports_a_lost_switch_only_when_it_is_back_and_leaks_threads() -
 
 def test_a_lost_switch_is_reported_at_once_and_leaks_nothing() -> None:
     plane = ScriptedPlane()
-    with ours(plane) as shell, switch(DPID, shell.port) as real:
+    with running_shell(plane, host="0.0.0.0") as shell, switch(DPID, shell.port) as real:
         eventually(lambda: len(plane.of("connected")) == 1, "the switch")
         threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
         for times in range(1, 4):
@@ -174,7 +164,7 @@ def test_os_ken_ignores_time_outs() -> None:
 
 def test_our_waits_end_in_time() -> None:
     plane = ScriptedPlane(states={DPID: state()})
-    with ours(plane) as shell, switch(DPID, shell.port) as real:
+    with running_shell(plane, host="0.0.0.0") as shell, switch(DPID, shell.port) as real:
         eventually(lambda: plane.of("connected"), "the switch")
         shell.wait_applied(60)
         real.send_signal(signal.SIGSTOP)
@@ -211,7 +201,7 @@ def test_os_ken_blocks_the_sender_behind_a_switch_that_does_not_read() -> None:
 def test_our_sender_does_not_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "UNSENT_LIMIT_BYTES", 1 << 40)
     plane = ScriptedPlane(states={DPID: state()})
-    with ours(plane) as shell, switch(DPID, shell.port, 1) as real:
+    with running_shell(plane, host="0.0.0.0") as shell, switch(DPID, shell.port, 1) as real:
         eventually(lambda: plane.of("connected"), "the switch")
         real.send_signal(signal.SIGSTOP)
         large = state((), [Group(1, "dp_hash", 1, (Bucket((Output(1),), 1),) * 1000)])

@@ -1,19 +1,22 @@
-"""An OpenFlow shell on loopback, and its thread kept from its work for a while."""
+"""An OpenFlow shell, and its thread kept from its work for a while."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from controller.control_plane import ControlPlane
 from controller.shell.shell import OpenFlowShell
 from tests.waiting import PATIENCE_S
 
 
 @contextmanager
-def running_shell(plane: ControlPlane, kind: type[OpenFlowShell] = OpenFlowShell) -> Iterator[OpenFlowShell]:
-    shell = kind(plane, "127.0.0.1", 0, on_event=lambda event: None)
+def running_shell(
+    plane: Any, kind: type[OpenFlowShell] = OpenFlowShell, host: str = "127.0.0.1"
+) -> Iterator[OpenFlowShell]:
+    """Run a shell within. plane: a ControlPlane, or what has its methods."""
+    shell = kind(plane, host, 0, on_event=lambda event: None)
     shell.start()
     try:
         yield shell

@@ -87,15 +87,12 @@ export function layOut(fabric: FabricView, wanted: number): Layout {
     (members) => members.length,
     (switchView) => switchView.tier ?? top + 1,
   );
-  const perLeaf = rollup(
-    fabric.hosts,
-    (members) => members.length,
-    (host) => host.place?.switch ?? "",
+  const known = new Set(fabric.switches.map(({ name }) => name));
+  const placed = [...group(fabric.hosts, (host) => host.place?.switch ?? "")].filter(([leaf]) =>
+    known.has(leaf),
   );
-  const needed = Math.max(
-    SLOT * Math.max(1, ...perTier.values()),
-    HOST_SLOT * perLeaf.size * Math.max(0, ...perLeaf.values()),
-  );
+  const mostHosts = Math.max(0, ...placed.map(([, members]) => members.length));
+  const needed = Math.max(SLOT * Math.max(1, ...perTier.values()), HOST_SLOT * placed.length * mostHosts);
   const width = Math.max(wanted, 2 * MARGIN + needed);
   const step = Math.min(HIGHEST_ROW, Math.max(ROW, ROW_SHARE * wanted));
   const switches = new Map<string, Spot>();
@@ -113,9 +110,6 @@ export function layOut(fabric: FabricView, wanted: number): Layout {
   }
   const hosts = new Map<string, Spot>();
   const y = TOP + (rowsOfSwitches - 1) * step + HOST_ROW;
-  const placed = [...group(fabric.hosts, (host) => host.place?.switch ?? "")].filter(([leaf]) =>
-    switches.has(leaf),
-  );
   const slot = (width - 2 * MARGIN) / Math.max(1, placed.length);
   for (const [leaf, members] of placed) {
     const centre = switches.get(leaf)?.x ?? 0;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -22,7 +23,7 @@ class Bare(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPStateChange, [MAIN_DISPATCHER, DEAD_DISPATCHER])
     def changed(self, event):
-        print(json.dumps({"state": event.state, "dpid": event.datapath.id}), flush=True)
+        _write_line({"state": event.state, "dpid": event.datapath.id})
         if event.state == MAIN_DISPATCHER:
             datapath = event.datapath
             ofp, parser = datapath.ofproto, datapath.ofproto_parser
@@ -45,13 +46,18 @@ class Bare(OSKenApp):
         )
 
 
+def _write_line(fields: dict[str, object]) -> None:
+    # One write: print() writes text and line end apart, and threads of os-ken write between them.
+    os.write(sys.stdout.fileno(), (json.dumps(fields) + "\n").encode())
+
+
 def _print_threads() -> None:
     main = threading.main_thread().ident
     while True:
         time.sleep(0.05)
         stack = traceback.walk_stack(sys._current_frames()[main])
         waits = any(frame.f_code.co_name == "joinall" for frame, _ in stack)
-        print(json.dumps({"threads": threading.active_count(), "waits": waits}), flush=True)
+        _write_line({"threads": threading.active_count(), "waits": waits})
 
 
 if __name__ == "__main__":

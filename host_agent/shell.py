@@ -15,6 +15,7 @@ from typing import Final
 
 import capstan_native
 
+from host_agent.admission.closed_windows import closed_windows, segment_outside_window
 from host_agent.admission.unsent import Unsent, UnsentBytes
 from host_agent.announcements import Announcements
 from host_agent.channel import Channel, Connected, Disconnected, Received
@@ -54,6 +55,8 @@ SHARE_EVERY_S: Final = 0.05
 FINISHED_EVERY_S: Final = 0.5
 """How often the controller gets the flows that have ended, where the policy predicts."""
 ANNOUNCE_EVERY_S: Final = 10.0
+_WINDOW_SEQUENCES: Final = (0, 1 << 31)
+"""Of the segments upon which peers state closed windows again: one for each round, a second apart."""
 _MOST_READS: Final = 4
 
 
@@ -107,6 +110,8 @@ class Agent:
         """Up to when the controller has got active flows."""
         self._shared: PathLoad | None = None
         """What the controller got last."""
+        self._sequences = list(_WINDOW_SEQUENCES)
+        self._has_peers = False
 
     def run(self) -> None:
         """Carry packets until a signal to stop; leaves no device behind."""
@@ -179,6 +184,7 @@ class Agent:
             now = time.monotonic()
             if now >= next_counters:
                 next_counters = now + COUNTERS_EVERY_S
+                self._ask_for_windows(now)
                 self._channel.send(Counters(self._counters(now)))
                 resent = core.gate.resent(now)
                 if resent:
@@ -212,6 +218,15 @@ class Agent:
         packets = self._core.packets_to_deliver()
         if packets:
             self._refused += self._tun.write(packets)
+
+    def _ask_for_windows(self, now: float) -> None:
+        """Have peers state their windows where an agent that died has left them closed."""
+        if self._has_peers and self._sequences:
+            sequence = self._sequences.pop(0)
+            own = [address.partition("/")[0] for address in self._config.overlay]
+            for flow in closed_windows(own):
+                self._core.packet_from_host(segment_outside_window(flow, sequence), now)
+            self._put_out()
 
     def _read_announcements(self) -> None:
         if self._announcements is not None:
@@ -255,6 +270,7 @@ class Agent:
             self._next_watch = now if message.every_s > 0 else math.inf
         elif isinstance(message, Directory):
             self._core.set_directory(message.peers, now)
+            self._has_peers = True
             if not message.authenticated:
                 self._core.set_keys(None)
         elif isinstance(message, DatagramKeys):

@@ -10,13 +10,14 @@ import struct
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import pytest
 
 from controller.capton.admission import AdmissionControl, Answers
 from controller.capton.fabric import HostPlace, Rates, VirtualFabric
 from controller.capton.scheduler import Scheduler
+from host_agent.admission.closed_windows import probing, segment_outside_window
 from host_agent.inner_packet import look
 from protocol.admission import AdmissionPolicy, Finished, Request, Stop
 from tests.unit.admission_agent import OVERHEAD_BYTES, PEER, AdmittingAgent
@@ -103,6 +104,31 @@ def packets_of(fd: int) -> Iterator[bytes]:
             yield os.read(fd, 65536)
 
 
+@contextmanager
+def transfer(sender: str, receiver: str) -> Iterator[subprocess.Popen[str]]:
+    """A client in *sender* that sends SIZE bytes to a server in *receiver*, and prints how many that has."""
+    server = subprocess.Popen(
+        ["ip", "netns", "exec", receiver, "python3", "-c", _SERVER], stdout=subprocess.PIPE, text=True
+    )
+    processes = [server]
+    try:
+        assert server.stdout is not None
+        assert server.stdout.readline() == "listening\n"
+        client = subprocess.Popen(
+            ["ip", "netns", "exec", sender, "python3", "-c", _CLIENT], stdout=subprocess.PIPE, text=True
+        )
+        processes.append(client)
+        yield client
+        assert client.stdout is not None
+        assert client.stdout.read().strip() == str(SIZE)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+
+
 @pytest.mark.parametrize("announced", [float(SIZE), None], ids=["announced", "unannounced"])
 def test_a_stopped_sender_sends_nothing_times_out_never_and_goes_on_when_granted(
     devices: tuple[tuple[str, int], tuple[str, int]], announced: float | None
@@ -112,16 +138,6 @@ def test_a_stopped_sender_sends_nothing_times_out_never_and_goes_on_when_granted
     places = [HostPlace(host, rates) for host in ("h1", "h2", "h3")]
     central = AdmissionControl(Scheduler(VirtualFabric(places, {})), {PEER: "h2"})
     agent = AdmittingAgent(overlay=("10.77.0.1", "10.77.0.2"), now=time.monotonic())
-    server = subprocess.Popen(
-        ["ip", "netns", "exec", receiver, "python3", "-c", _SERVER], stdout=subprocess.PIPE, text=True
-    )
-    assert server.stdout is not None
-    assert server.stdout.readline() == "listening\n"
-    client = subprocess.Popen(
-        ["ip", "netns", "exec", sender, "python3", "-c", _CLIENT], stdout=subprocess.PIPE, text=True
-    )
-    assert client.stdout is not None
-    begun = time.monotonic()
     total = at_stop = while_stopped = 0
     asked = False
     stop: float | None = None
@@ -129,7 +145,8 @@ def test_a_stopped_sender_sends_nothing_times_out_never_and_goes_on_when_granted
     poll = select.poll()
     for fd in (out, back):
         poll.register(fd, select.POLLIN)
-    try:
+    with transfer(sender, receiver) as client:
+        begun = time.monotonic()
         while client.poll() is None:
             assert time.monotonic() - begun < 120, f"{total} of {SIZE} B after 120 s"
             timer = agent.get_timer()
@@ -162,15 +179,8 @@ def test_a_stopped_sender_sends_nothing_times_out_never_and_goes_on_when_granted
                         stop, at_stop = now, total
             for given in agent.updates():
                 os.write(out, given)
-        assert client.stdout.read().strip() == str(SIZE)
         took = time.monotonic() - begun
         seen_by_kernel = counters(sender)
-    finally:
-        for process in (client, server):
-            process.kill()
-            process.wait()
-            assert process.stdout is not None
-            process.stdout.close()
     assert going_on is not None
     # no more than it had been granted, and what lay in the device's queue
     assert while_stopped <= RATE / 8 * AdmissionPolicy().burst_s + 4 * MSS
@@ -178,3 +188,48 @@ def test_a_stopped_sender_sends_nothing_times_out_never_and_goes_on_when_granted
     assert total == SIZE  # every byte left once
     least = SIZE * 8 / RATE * (MSS + OVERHEAD_BYTES) / MSS
     assert took >= least + STOPPED_S - 0.1  # it kept to the granted rate
+
+
+def test_a_window_that_a_dead_agent_left_closed_opens_without_a_probe(
+    devices: tuple[tuple[str, int], tuple[str, int]],
+) -> None:
+    (sender, out), (receiver, back) = devices
+    unanswered = AdmissionPolicy(fail_safe_s=60.0)
+    agent: AdmittingAgent | None = AdmittingAgent(
+        unanswered, overlay=("10.77.0.1", "10.77.0.2"), now=time.monotonic()
+    )
+    poll = select.poll()
+    for fd in (out, back):
+        poll.register(fd, select.POLLIN)
+    probes = total = 0
+    with transfer(sender, receiver) as client:
+        begun = time.monotonic()
+        while client.poll() is None:
+            now = time.monotonic()
+            assert now - begun < 120, f"{total} of {SIZE} B after 120 s"
+            poll.poll(20)
+            if agent is not None and now >= begun + STOPPED_S:
+                assert total == 0, "it was held"
+                agent = None
+                (held,) = probing(run("ip", "netns", "exec", sender, "cat", "/proc/net/tcp"))
+                probes = counters(sender)["TCPWinProbe"]
+                for sequence in (0, 1 << 31):  # one of both is outside
+                    os.write(back, segment_outside_window(held, sequence))
+            for packet in packets_of(out):
+                if packet[0] >> 4 == 4:
+                    payload = look(packet).payload
+                    total += payload if agent is None or payload > 1 else 0
+                    if agent is not None:
+                        agent.sent(packet, float(SIZE), now)
+                    os.write(back, packet)
+            for packet in packets_of(back):
+                for given in [packet] if agent is None else agent.received([packet], now):
+                    os.write(out, given)
+            if agent is not None:
+                agent.handle_timer(now)
+                for given in agent.updates():
+                    os.write(out, given)
+        seen_by_kernel = counters(sender)
+    assert probes > 0
+    assert seen_by_kernel["TCPWinProbe"] == probes, "the next would have come seconds later"
+    assert total >= SIZE

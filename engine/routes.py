@@ -23,18 +23,10 @@ from engine import answers, recordings
 from engine.dispatcher import Engine
 from engine.evidence import evidence
 from engine.progress import ProgressView
+from engine.requested_spec import MOST_BYTES
 from engine.simulated_check import tried_aside
-from engine.submission import (
-    MOST_BYTES,
-    MOST_WINDOW_MS,
-    CheckBody,
-    FieldProblem,
-    Submission,
-    SubmissionBody,
-    SubmissionError,
-    preset_submission,
-    read_submission,
-)
+from engine.submission import Submission, preset_submission, read_submission
+from engine.submission_bodies import MOST_WINDOW_MS, CheckBody, FieldProblem, SubmissionBody, SubmissionError
 from engine.sweep_summary import result_table
 from experiments.results.packet_trace import WINDOW_MS
 from experiments.spec.check import preset_names

@@ -5,26 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
 
 import yaml
-from msgspec import Meta
 
-from capstan_client.errors import CapstanError
-from controller.api.bodies import MOST_RUN_MS
-from controller.api.describing import Published
 from controller.schemes.loader import lab_scheme_names, scheme_names
 from controller.schemes.overrides import overrides_problem
 from controller.store.queue import NewJob
 from engine.estimate import expected_s, simulated_s
+from engine.requested_spec import changes_of, retitled, text_of, with_changes
 from engine.simulated_check import tried_here
 from engine.size_budget import SizeBudget
-from experiments.results.packet_trace import WINDOW_MS
-from experiments.spec.check import find_spec, preset_names, problems_of
-from experiments.spec.schema import schema
+from engine.submission_bodies import FieldProblem, RecordBody, SubmissionBody, SubmissionError
+from experiments.spec.check import find_spec, problems_of
 from experiments.spec.spec import (
     Axis,
     Spec,
@@ -32,82 +27,20 @@ from experiments.spec.spec import (
     plain,
     spec_from_dict,
     spec_to_dict,
-    title_with,
     with_all_schemes,
 )
-from experiments.spec.sweep import MOST_POINTS, SweepError, check_axes, grid, points, set_field, words
-from plain.reading import PlainError, build, did_you_mean
+from experiments.spec.sweep import MOST_POINTS, SweepError, check_axes, grid, points, words
+from plain.reading import PlainError, build
 from plain.yaml_source import Problem, Source, read
 from simulation.no_lab import no_lab
 
-MOST_BYTES: Final = 1 << 20
-"""Of a spec's text."""
 MOST_RUNS: Final = 10_000
 MOST_GRID_BYTES: Final = 4 << 20
 """Of a spec's text, once for each point of its sweep: each is kept with its own."""
 MOST_GRID_VALUES: Final = 500_000
 """Of a spec's values, once for each point."""
-MOST_WINDOW_MS: Final = 600_000
 MOST_RECORDED: Final = 32
 """Recordings of one submission, each of some 3 MB at most."""
-DEEPEST_FIELD: Final = 32
-"""Names in a dotted path."""
-_ONE_OF: Final = ("spec", "text", "preset")
-
-
-@dataclass(frozen=True, slots=True)
-class RecordBody:
-    """Which window of a run is recorded packet by packet. from_ms: null: from the first short flow on."""
-
-    from_ms: Annotated[float, Meta(ge=0, le=MOST_RUN_MS)] | None = None
-    for_ms: Annotated[float, Meta(ge=1, le=MOST_WINDOW_MS)] = WINDOW_MS
-
-
-@dataclass(frozen=True, slots=True)
-class CheckBody:
-    """What is checked: one of spec (as plain data), text (YAML) and preset (a name); and what differs from it.
-
-    kind: run in a lab (`experiment`), or packet by packet (`simulation`). sweep: instead of the spec's: a list of axes
-    as in a spec, or `{"dotted.field": [values]}`. schemes: names instead of the spec's. set: values of dotted fields.
-    record: in a lab: record a window of each scheme's first run packet by packet; null: none.
-    """
-
-    spec: dict[str, Any] | None = None
-    text: str | None = None
-    preset: str | None = None
-    kind: Literal["experiment", "simulation"] = "experiment"
-    name: str | None = None
-    seed: int | None = None
-    repeats: int | None = None
-    schemes: list[str] | None = None
-    sweep: Any = None
-    set: dict[str, Any] = field(default_factory=dict)
-    record: RecordBody | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SubmissionBody(CheckBody):
-    """What is submitted, as for a check; its spec has to fit the published schema."""
-
-    spec: Annotated[dict[str, Any], Published("Spec", schema)] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FieldProblem:
-    """A problem with one field: field as in ``text`` or ``spec.workload.flows.count``; line 0: not of a text."""
-
-    field: str
-    message: str
-    line: int = 0
-    column: int = 0
-
-
-class SubmissionError(CapstanError, ValueError):
-    """Everything that is wrong with a request."""
-
-    def __init__(self, problems: list[FieldProblem]) -> None:
-        super().__init__(f"{problems[0].field}: {problems[0].message}")
-        self.problems = problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +59,13 @@ TryOut = Callable[[Spec, int], str]
 
 def read_submission(request: SubmissionBody, try_out: TryOut = tried_here) -> Submission:
     """Return the submission that a request stands for. Raises SubmissionError."""
-    where, text = _text(request)
+    where, text = text_of(request)
     source = read(text, "")
-    changed = _changed(request)
+    changed = changes_of(request)
     if not source.problems and isinstance(source.data, dict) and changed:
-        changed = _retitled(source.data, request.schemes) | changed
+        changed = retitled(source.data, request.schemes) | changed
         text = yaml.safe_dump(
-            plain(_with_changes(source.data, changed)), sort_keys=False, allow_unicode=True, width=110
+            plain(with_changes(source.data, changed)), sort_keys=False, allow_unicode=True, width=110
         )
         source = read(text, "")
     _need_small(source, text, where)
@@ -229,88 +162,6 @@ def _job(spec: Spec, text: str, *, point: tuple[Any, ...] | None, words: str, si
         words=words,
         simulated=simulated,
     )
-
-
-def _text(request: SubmissionBody) -> tuple[str, str]:
-    """Return the field that has the spec, and the spec's text."""
-    given = [name for name in _ONE_OF if getattr(request, name) is not None]
-    if len(given) != 1:
-        raise SubmissionError([FieldProblem("", f"exactly one of {', '.join(_ONE_OF)} is needed")])
-    where = given[0]
-    if request.preset is not None:
-        if request.preset not in preset_names():
-            hint = did_you_mean(request.preset, preset_names())
-            raise SubmissionError([FieldProblem("preset", f"preset {request.preset!r} is not known{hint}")])
-        return where, find_spec(request.preset).read_text(encoding="utf-8")
-    if request.spec is not None:
-        return where, yaml.safe_dump(request.spec, sort_keys=False, allow_unicode=True, width=110)
-    assert request.text is not None
-    if len(request.text.encode()) > MOST_BYTES:
-        raise SubmissionError([FieldProblem(where, f"is longer than {MOST_BYTES >> 10} KiB")])
-    return where, request.text
-
-
-def _changed(request: SubmissionBody) -> dict[str, Any]:
-    """Return values of dotted fields of the spec that the request gives."""
-    fields = {
-        "name": request.name,
-        "seed": request.seed,
-        "repeats": request.repeats,
-        "schemes": request.schemes,
-    }
-    own = {name: value for name, value in fields.items() if value is not None}
-    changed = own | {path: value for path, value in request.set.items() if path not in own}
-    if request.schemes is not None:  # what the spec says of its own schemes goes, what the request says stays
-        changed = {"baseline": None, "claims": None} | changed
-    if request.sweep is not None:
-        changed["sweep"] = _axes(request.sweep)
-    return changed
-
-
-def _retitled(data: Mapping[str, Any], schemes: list[str] | None) -> dict[str, Any]:
-    """Return the spec's title for the schemes that a request has run in place of its own; empty: as it is."""
-    title, own = data.get("title"), data.get("schemes")
-    if schemes is None or not isinstance(title, str) or not isinstance(own, list):
-        return {}
-    named = [_label(item) for item in own]
-    return {"title": title_with(title, [label for label in named if label], schemes)}
-
-
-def _label(scheme: Any) -> str:
-    """Return what tables call a scheme of a spec that nothing has checked; empty: it is none."""
-    given = (scheme.get("label") or scheme.get("name")) if isinstance(scheme, Mapping) else scheme
-    return given if isinstance(given, str) else ""
-
-
-def _axes(sweep: Any) -> Any:
-    """Return a sweep's short form, `{"dotted.field": [values]}`, as axes; anything else as it is."""
-    if not isinstance(sweep, Mapping):
-        return sweep
-    last = Counter(str(path).rpartition(".")[2] for path in sweep)
-    return [
-        {"label": _axis_label(str(path), last), "fields": [path], "values": values}
-        for path, values in sweep.items()
-    ]
-
-
-def _axis_label(path: str, last: Mapping[str, int]) -> str:
-    """Return what tables call an axis: the last name of its field, or all of them where two axes end alike."""
-    name = path.rpartition(".")[2]
-    return (name if last[name] == 1 else path.replace(".", " ")).replace("_", " ")
-
-
-def _with_changes(data: dict[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
-    for path, value in changed.items():
-        if value is None and path in data:
-            del data[path]  # what belongs to other schemes
-        elif path.count(".") >= DEEPEST_FIELD:
-            raise SubmissionError([FieldProblem(f"set.{path[:100]}", "is not a field of this spec")])
-        elif value is not None or "." in path:
-            try:
-                set_field(data, path, value)
-            except (SweepError, IndexError, TypeError, ValueError, AttributeError):
-                raise SubmissionError([FieldProblem(f"set.{path}", "is not a field of this spec")]) from None
-    return data
 
 
 def _need_small(source: Source, text: str, where: str) -> None:

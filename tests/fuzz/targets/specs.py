@@ -10,7 +10,8 @@ from contextlib import suppress
 from typing import Any, Final
 
 from engine.simulated_check import MOST_HERE, tried_here
-from engine.submission import SubmissionBody, SubmissionError, read_submission
+from engine.submission import read_submission
+from engine.submission_bodies import SubmissionBody, SubmissionError
 from experiments.spec.check import PRESETS, check
 from experiments.spec.spec import Spec
 from plain.reading import PlainError, build

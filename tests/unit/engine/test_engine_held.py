@@ -11,7 +11,8 @@ from controller.store.experiments import ExperimentStore
 from controller.store.queue import ExperimentQueue
 from engine.dispatcher import Engine
 from engine.executors import LocalWorkers
-from engine.submission import SubmissionBody, read_submission
+from engine.submission import read_submission
+from engine.submission_bodies import SubmissionBody
 from experiments.run.progress import RunProgress
 from experiments.run.recording import CancelledError
 from experiments.run.showing import ASK_EVERY_S, GiveWay

@@ -12,14 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.estimate import BRING_UP_S, expected_s
-from engine.submission import (
-    MOST_BYTES,
-    RecordBody,
-    SubmissionBody,
-    SubmissionError,
-    preset_submission,
-    read_submission,
-)
+from engine.requested_spec import MOST_BYTES
+from engine.submission import preset_submission, read_submission
+from engine.submission_bodies import RecordBody, SubmissionBody, SubmissionError
 from experiments.spec.check import preset_names
 from experiments.spec.spec import spec_from_dict
 

@@ -15,7 +15,8 @@ from controller.store.experiments import ExperimentStore
 from controller.store.queue import Claimed, ExperimentQueue
 from engine.dispatcher import ELSEWHERE, Engine
 from engine.executors import Order, WorkerEnd
-from engine.submission import SubmissionBody, read_submission
+from engine.submission import read_submission
+from engine.submission_bodies import SubmissionBody
 from engine.turns import Kind
 from engine.worker_report import WorkerReportBody
 from tests.waiting import eventually

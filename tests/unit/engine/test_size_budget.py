@@ -19,7 +19,8 @@ from controller.schemes.loader import scheme_names
 from engine import simulated_check
 from engine.simulated_check import tried_aside, tried_here
 from engine.size_budget import MOST_LINKS, MOST_POINT_LINKS, MOST_SCHEME_LINKS, SizeBudget
-from engine.submission import SubmissionBody, SubmissionError, read_submission
+from engine.submission import read_submission
+from engine.submission_bodies import SubmissionBody, SubmissionError
 from experiments.spec.check import find_spec, preset_names
 from experiments.spec.fabric_links import links_of
 from experiments.spec.spec import Spec, spec_from_dict

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.specs import load_spec
-from engine.submission import SubmissionBody, SubmissionError, read_submission
+from engine.submission import read_submission
+from engine.submission_bodies import SubmissionBody, SubmissionError
 from experiments.spec.check import check
 from experiments.spec.simulated import SharedBuffer, Simulation
 from experiments.spec.spec import Spec, plain, spec_from_dict, spec_text, spec_to_dict

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from cli.app import capstan
 from cli.specs import load_spec
-from engine.submission import SubmissionBody, SubmissionError, read_submission
+from engine.submission import read_submission
+from engine.submission_bodies import SubmissionBody, SubmissionError
 from experiments.spec.check import preset_names
 from experiments.spec.simulated import SharedBuffer, SimulatedTcp, Simulation
 from experiments.spec.spec import SchemeChoice, Spec

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from cli.app import capstan
 from cli.specs import load_spec
-from engine.submission import SubmissionBody, SubmissionError, read_submission
+from engine.submission import read_submission
+from engine.submission_bodies import SubmissionBody, SubmissionError
 from experiments.spec.spec import Spec
 from simulation.experiment import simulate_document
 from simulation.no_lab import no_lab

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from cli.app import capstan
 from cli.specs import load_spec
-from engine.submission import SubmissionBody, SubmissionError, read_submission
+from engine.submission import read_submission
+from engine.submission_bodies import SubmissionBody, SubmissionError
 from experiments.spec.spec import SchemeChoice, Spec
 from host_agent.paths.own import read_path_policy
 from simulation.batch import prepare, simulate

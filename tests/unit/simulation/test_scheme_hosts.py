@@ -13,7 +13,8 @@ from cli.app import capstan
 from cli.specs import load_spec
 from controller.schemes import loader
 from controller.schemes.overrides import first_lab_problem, with_overrides
-from engine.submission import SubmissionBody, SubmissionError, preset_submission, read_submission
+from engine.submission import preset_submission, read_submission
+from engine.submission_bodies import SubmissionBody, SubmissionError
 from experiments.spec.simulated import Simulation
 from experiments.spec.spec import SchemeChoice, Spec
 from plain.reading import PlainError

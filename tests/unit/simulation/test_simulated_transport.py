@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from cli.app import capstan
 from cli.specs import load_spec
 from controller.schemes.loader import scheme_names
-from engine.submission import SubmissionBody, SubmissionError, read_submission
+from engine.submission import read_submission
+from engine.submission_bodies import SubmissionBody, SubmissionError
 from experiments.results.document import Run
 from experiments.spec.check import check
 from experiments.spec.simulated import SharedBuffer, SimulatedTcp, Simulation, lab_problem

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from experiments.results.claims import RATIOS
+from experiments.results.simulated import Document
 from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.spec.spec import Measure
 from experiments.spec.sweep import show
@@ -18,7 +19,6 @@ from figures.style import applied, label, new_figure, save
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Document = Mapping[str, Any]
 SIDE_BY_SIDE: Final = 6
 """Up to this many schemes the panels stand beside each other, more have them one below the other."""
 

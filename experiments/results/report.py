@@ -17,15 +17,16 @@ from rich.text import Text
 
 from capstan_client.errors import CapstanError
 from experiments.results.drawing import comparison_figure, sweep_figures
+from experiments.results.notes import notes
+from experiments.results.simulated import Document, is_simulated
 from experiments.results.sweep_results import sweep_notes, sweep_tables_of
-from experiments.results.tables import is_simulated, notes, tables_of
+from experiments.results.tables import tables_of
 from figures import results as result_figures
 from figures.style import applied
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Document = Mapping[str, Any]
 CPU_WARNING: Final = (
     "The processor, not the fabric, set the pace of the runs marked *: do not use their figures. "
     "Lower the rates or use a machine with more cores."

@@ -15,22 +15,14 @@ from rich.text import Text
 
 from experiments.results.claims import RATIOS, WORDS, compared, find_across, heading, verdict_text
 from experiments.results.document import FORMAT, json_text, text_of
+from experiments.results.notes import congestion_words
 from experiments.results.run_shares import SHARES
+from experiments.results.simulated import Document, is_simulated
 from experiments.results.statistics import FLOWS_FOR_P99
-from experiments.results.tables import (
-    congestion_words,
-    interval_text,
-    is_simulated,
-    marks,
-    milliseconds,
-    new_table,
-    scheme_name,
-    warnings,
-)
+from experiments.results.tables import interval_text, marks, milliseconds, new_table, scheme_name, warnings
 from experiments.spec.spec import Claim, Spec, spec_to_dict
 from experiments.spec.sweep import is_across, show, words
 
-Document = Mapping[str, Any]
 _OF_ALL: Final = ("started", "seed", "repeats", "baseline", "transport", "versions", "machine")
 _INTERVALS: Final = {"afct_ms": "afct_ci_ms", "p99_ms": "p99_ci_ms", "goodput_mbps": "goodput_ci_mbps"}
 _FIGURES: Final = {

@@ -18,9 +18,9 @@ from controller.store.experiments import ExperimentStore
 from controller.store.finished_experiments import FinishedExperiment, FinishedRun, keep_finished
 from controller.store.listing import PageQuery
 from experiments.results.document import Run, json_text
+from experiments.results.notes import notes
 from experiments.results.report import read_result, write_report
 from experiments.results.run_record import run_body
-from experiments.results.tables import notes
 from experiments.spec.spec import Spec
 from experiments.spec.sweep import Axis
 from simulation.batch import Step, left_s, prepare, simulate

@@ -22,7 +22,7 @@ from experiments.run.deployment import Deployment
 from experiments.run.experiment import Result
 from experiments.run.runner import RunOptions, SweepResult, run_experiment, run_sweep
 from experiments.spec.fitting import Fit
-from experiments.spec.spec import spec_text
+from experiments.spec.serialized import spec_text
 from topologies.cores import own_cores
 
 

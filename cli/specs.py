@@ -13,12 +13,12 @@ from controller.schemes import loader
 from controller.schemes.overrides import overrides_problem
 from controller.schemes.scheme import Scheme
 from experiments.spec import check as checking
+from experiments.spec.serialized import spec_text
 from experiments.spec.spec import (
     SchemeChoice,
     Spec,
     is_scheme_file,
     spec_from_dict,
-    spec_text,
     title_with,
     with_all_schemes,
 )

@@ -10,7 +10,8 @@ import sys
 from typing import Final
 
 from controller.api.exporting import LimitError, printed
-from experiments.spec.spec import Spec, plain, spec_from_dict, spec_to_dict
+from experiments.spec.serialized import plain, spec_to_dict
+from experiments.spec.spec import Spec, spec_from_dict
 from experiments.spec.sweep import points
 
 MOST_HERE: Final = 2000

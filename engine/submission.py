@@ -20,15 +20,8 @@ from engine.simulated_check import tried_here
 from engine.size_budget import SizeBudget
 from engine.submission_bodies import FieldProblem, RecordBody, SubmissionBody, SubmissionError
 from experiments.spec.check import find_spec, problems_of
-from experiments.spec.spec import (
-    Axis,
-    Spec,
-    is_scheme_file,
-    plain,
-    spec_from_dict,
-    spec_to_dict,
-    with_all_schemes,
-)
+from experiments.spec.serialized import plain, spec_to_dict
+from experiments.spec.spec import Axis, Spec, is_scheme_file, spec_from_dict, with_all_schemes
 from experiments.spec.sweep import MOST_POINTS, SweepError, check_axes, grid, points, words
 from plain.reading import PlainError, build
 from plain.yaml_source import Problem, Source, read

@@ -14,7 +14,8 @@ from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.results.sweep_results import sweep_notices
 from experiments.spec.fitting import SIZED_FOR, FitError, fit
 from experiments.spec.load import REFERENCE
-from experiments.spec.spec import Claim, Spec, spec_to_dict
+from experiments.spec.serialized import spec_to_dict
+from experiments.spec.spec import Claim, Spec
 from experiments.spec.sweep import is_across, points, show, words
 from simulation.experiment import simulate_document
 from simulation.fabrics import SettingsError

@@ -15,7 +15,8 @@ from typing import Any, Final
 from experiments.results.document import Run, new_directory, own_versions, result_document, write_result
 from experiments.results.statistics import EmptyError
 from experiments.results.sweep_results import sweep_document, write_sweep
-from experiments.spec.spec import SchemeChoice, Spec, spec_text
+from experiments.spec.serialized import spec_text
+from experiments.spec.spec import SchemeChoice, Spec
 from experiments.spec.sweep import points, words
 from simulation.batch import Case, OnStep, prepare, simulate
 from simulation.fabrics import SettingsError

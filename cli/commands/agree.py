@@ -21,7 +21,8 @@ from cli.spec_options import repeats_option, results_option, schemes_option
 from cli.specs import SpecChanges, changed_lab_spec
 from experiments.results.report import ReportError, read_result
 from experiments.results.tables import interval_text, milliseconds, new_table
-from experiments.spec.spec import Spec, spec_from_dict, spec_text
+from experiments.spec.serialized import spec_text
+from experiments.spec.spec import Spec, spec_from_dict
 from simulation.agreement import Agreement, Document, Measured, agreements
 from simulation.batch import Step, prepare
 from simulation.experiment import simulate_document

@@ -16,7 +16,8 @@ from cli.console import progress, results
 from cli.specs import load_spec
 from experiments.results.tables import tables
 from experiments.spec.check import preset_names
-from experiments.spec.spec import Spec, spec_text
+from experiments.spec.serialized import spec_text
+from experiments.spec.spec import Spec
 from simulation.evidence import (
     Paper,
     Row,

@@ -18,7 +18,7 @@ from experiments.run.deployment import Deployment
 from experiments.run.experiment import Result
 from experiments.run.served import ServedController
 from experiments.run.showing import ROUNDS, show
-from experiments.spec.spec import spec_text
+from experiments.spec.serialized import spec_text
 from plain.sqlite_url import sqlite_url
 from topologies.cores import own_cores
 

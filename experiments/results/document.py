@@ -28,7 +28,8 @@ from experiments.results.path_use import paths_of
 from experiments.results.run_shares import RunCounts, add_shares
 from experiments.results.statistics import summarize
 from experiments.results.tables import tables
-from experiments.spec.spec import Spec, spec_to_dict
+from experiments.spec.serialized import spec_to_dict
+from experiments.spec.spec import Spec
 from topologies.cores import own_cores
 from workloads.applications import describe
 

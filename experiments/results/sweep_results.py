@@ -20,7 +20,8 @@ from experiments.results.run_shares import SHARES
 from experiments.results.simulated import Document, is_simulated
 from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.results.tables import interval_text, marks, milliseconds, new_table, scheme_name, warnings
-from experiments.spec.spec import Claim, Spec, spec_to_dict
+from experiments.spec.serialized import spec_to_dict
+from experiments.spec.spec import Claim, Spec
 from experiments.spec.sweep import is_across, show, words
 
 _OF_ALL: Final = ("started", "seed", "repeats", "baseline", "transport", "versions", "machine")

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from capstan_client.controller import ControllerClient
 from capstan_client.errors import CapstanError, ControllerError
 from experiments.results.document import Run, machine
-from experiments.spec.spec import Spec, spec_to_dict
+from experiments.spec.serialized import spec_to_dict
+from experiments.spec.spec import Spec
 from workloads.plan import Plan
 
 

@@ -15,7 +15,8 @@ from experiments.run.capture import LabRecorder
 from experiments.run.deployment import Deployment, OnRestart
 from experiments.run.experiment import Experiment, Keep, Result
 from experiments.run.progress import OnProgress, Steps
-from experiments.spec.spec import Spec, spec_text
+from experiments.spec.serialized import spec_text
+from experiments.spec.spec import Spec
 from experiments.spec.sweep import Point, points, words
 from plain.sqlite_url import sqlite_url
 

@@ -21,7 +21,8 @@ from experiments.run.parts import DeploymentError
 from experiments.run.progress import OnProgress, RunProgress, Steps
 from experiments.run.recording import CancelledError
 from experiments.run.traffic import TrafficError
-from experiments.spec.spec import Spec, spec_text
+from experiments.spec.serialized import spec_text
+from experiments.spec.spec import Spec
 
 AGAIN_S: Final = 5.0
 """Before the next round after one without a result, so that what never works does not fill the database."""

@@ -11,11 +11,7 @@ from typing import Final
 from capstan_client.errors import CapstanError
 from experiments.spec.meaning import CheckOverrides, Meaning
 from experiments.spec.schema_problems import against_schema
-from experiments.spec.spec import (
-    Axis,
-    Spec,
-    spec_from_dict,
-)
+from experiments.spec.spec import Axis, Spec, spec_from_dict
 from experiments.spec.sweep import SweepError, check_axes, grid, words
 from plain.reading import build, did_you_mean
 from plain.yaml_source import MOST_PROBLEMS, Problem, Source, read, text_of

@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 
 from experiments.spec.simulated import Simulation, buffer_problem
-from experiments.spec.spec import (
-    ALL_SCHEMES,
-    PARTS_OF_A_WHOLE,
-    is_scheme_file,
-    scheme_choice,
-    uplinks_bps,
-)
+from experiments.spec.spec import ALL_SCHEMES, PARTS_OF_A_WHOLE, is_scheme_file, scheme_choice, uplinks_bps
 from experiments.spec.sweep import show
 from plain.overrides import merge
 from plain.reading import PlainError, build, did_you_mean

@@ -10,7 +10,8 @@ from itertools import product
 from typing import Any, Final
 
 from capstan_client.errors import FieldError
-from experiments.spec.spec import Axis, Claim, Spec, spec_from_dict, spec_to_dict
+from experiments.spec.serialized import spec_to_dict
+from experiments.spec.spec import Axis, Claim, Spec, spec_from_dict
 from plain.shown import shown
 
 MOST_POINTS: Final = 200

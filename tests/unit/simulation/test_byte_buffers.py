@@ -16,8 +16,9 @@ from cli.specs import load_spec
 from engine.submission import read_submission
 from engine.submission_bodies import SubmissionBody, SubmissionError
 from experiments.spec.check import check
+from experiments.spec.serialized import plain, spec_text, spec_to_dict
 from experiments.spec.simulated import SharedBuffer, Simulation
-from experiments.spec.spec import Spec, plain, spec_from_dict, spec_text, spec_to_dict
+from experiments.spec.spec import Spec, spec_from_dict
 from simulation.experiment import simulate_document
 from simulation.fabrics import Fabric, SettingsError
 from simulation.no_lab import no_lab

@@ -13,7 +13,8 @@ import pytest
 from cli.specs import load_spec
 from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.spec.check import preset_names
-from experiments.spec.spec import Axis, Claim, Comparison, spec_to_dict
+from experiments.spec.serialized import spec_to_dict
+from experiments.spec.spec import Axis, Claim, Comparison
 from experiments.spec.sweep import points
 from simulation.batch import prepare
 from simulation.evidence import (

@@ -13,8 +13,9 @@ from click.testing import CliRunner
 from cli.app import capstan
 from cli.specs import load_spec
 from experiments.spec.check import check
+from experiments.spec.serialized import spec_text
 from experiments.spec.simulated import SharedBuffer, Simulation
-from experiments.spec.spec import SchemeChoice, Spec, spec_text
+from experiments.spec.spec import SchemeChoice, Spec
 from simulation.experiment import simulate_document
 from simulation.fabrics import Fabric, SettingsError
 from simulation.runs import run

@@ -18,7 +18,8 @@ from cli.specs import load_spec
 from controller.schemes import loader
 from experiments.results.document import json_text
 from experiments.results.report import read_result
-from experiments.spec.spec import Spec, spec_from_dict, spec_to_dict
+from experiments.spec.serialized import spec_to_dict
+from experiments.spec.spec import Spec, spec_from_dict
 from simulation.experiment import simulate_document, simulate_spec
 from simulation.fabrics import SettingsError
 from simulation.spec_fabric import simulated_fabric

@@ -19,8 +19,9 @@ from engine.submission import read_submission
 from engine.submission_bodies import SubmissionBody, SubmissionError
 from experiments.results.document import Run
 from experiments.spec.check import check
+from experiments.spec.serialized import spec_text, spec_to_dict
 from experiments.spec.simulated import SharedBuffer, SimulatedTcp, Simulation, lab_problem
-from experiments.spec.spec import Spec, spec_from_dict, spec_text, spec_to_dict
+from experiments.spec.spec import Spec, spec_from_dict
 from simulation.experiment import simulate_document
 from simulation.fabrics import SettingsError
 from simulation.spec_marks import MARK_FROM_PACKETS, mark_from

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from controller.schemes.loader import scheme_names
 from experiments.spec.check import check
-from experiments.spec.spec import spec_from_dict, spec_to_dict
+from experiments.spec.serialized import spec_to_dict
+from experiments.spec.spec import spec_from_dict
 from topologies.fabric_spec import FabricSpec
 from topologies.links import Link, LinkError
 

@@ -12,7 +12,8 @@ from controller.schemes.loader import scheme_names
 from engine.estimate import simulated_s
 from experiments.spec.check import SpecError, SpecMissingError, check, find_spec, load, preset_names
 from experiments.spec.schema import PUBLISHED, published_text, schema
-from experiments.spec.spec import Comparison, spec_from_dict, spec_to_dict
+from experiments.spec.serialized import spec_to_dict
+from experiments.spec.spec import Comparison, spec_from_dict
 from experiments.spec.sweep import points
 from plain.overrides import merge
 from plain.reading import build

@@ -32,7 +32,8 @@ from experiments.spec.load import (
     costs_where,
     load_of,
 )
-from experiments.spec.spec import Axis, Spec, spec_from_dict, spec_text, with_all_schemes
+from experiments.spec.serialized import spec_text
+from experiments.spec.spec import Axis, Spec, spec_from_dict, with_all_schemes
 from experiments.spec.sweep import points
 from plain.yaml_source import read
 from topologies.other_programs import Busy

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta
 
-from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict, spec_text, spec_to_dict
+from experiments.spec.serialized import spec_text, spec_to_dict
+from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict
 from topologies.fabric_spec import FabricSpec
 from topologies.links import Link
 

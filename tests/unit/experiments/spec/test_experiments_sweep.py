@@ -21,7 +21,8 @@ from experiments.results.outcome import join
 from experiments.results.sweep_results import sweep_document, sweep_tables, write_sweep
 from experiments.results.tables import milliseconds, new_table
 from experiments.spec.check import SpecError, check, load
-from experiments.spec.spec import Axis, Spec, spec_from_dict, spec_text, spec_to_dict, with_all_schemes
+from experiments.spec.serialized import spec_text, spec_to_dict
+from experiments.spec.spec import Axis, Spec, spec_from_dict, with_all_schemes
 from experiments.spec.sweep import SweepError, check_axes, grid, only, points, show, words
 from plain.yaml_source import read
 from tests.unit.sent_flows import sent

@@ -110,7 +110,8 @@ class Agent:
         """Up to when the controller has got active flows."""
         self._shared: PathLoad | None = None
         """What the controller got last."""
-        self._sequences = list(_WINDOW_SEQUENCES)
+        self._sequences = list(_WINDOW_SEQUENCES) if self._tun.taken_over else []
+        """Still to ask with. An agent whose device is new has no predecessor whose connections go on."""
         self._has_peers = False
 
     def run(self) -> None:

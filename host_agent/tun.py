@@ -7,6 +7,7 @@ import errno
 import fcntl
 import ipaddress
 import os
+import socket
 import struct
 import subprocess
 from collections.abc import Sequence
@@ -61,6 +62,8 @@ class Tun:
         self._addresses = tuple(addresses)
         self._congestion_control = congestion_control
         self._initial_window: int | None = None
+        self.taken_over = name in (interface for _, interface in socket.if_nameindex())
+        """A device that outlived another agent."""
         self.reader = capstan_native.TunReader(InnerPacket)
         try:
             self.fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)

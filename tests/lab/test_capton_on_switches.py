@@ -13,6 +13,7 @@ import pytest
 
 from experiments.run.deployment import Deployment
 from experiments.spec.spec import SchemeChoice
+from host_agent.admission.closed_windows import probing
 from tests.lab.test_schemes_on_switches import (
     PORT,
     RECEIVER,
@@ -140,6 +141,38 @@ def test_an_agent_that_dies_holding_a_grant_gives_it_back(lab: Deployment) -> No
         process.communicate()
     eventually(lambda: all(agent["connected"] for agent in lab.client.agents()))
     eventually(lambda: lab.client.health().ready)
+
+
+def kernel_table(lab: Deployment, host: str, name: str) -> str:
+    process = lab.lab.popen(host, ["cat", f"/proc/net/{name}"], stdout=subprocess.PIPE, text=True)
+    return str(process.communicate()[0])
+
+
+def window_probes(lab: Deployment, host: str) -> int:
+    names, values = (line.split() for line in kernel_table(lab, host, "netstat").splitlines()[:2])
+    return int(values[names.index("TCPWinProbe")])
+
+
+def test_a_window_that_an_agent_left_closed_opens_before_its_host_probes(lab: Deployment) -> None:
+    receivers = [receive(lab, PORT + 6), receive(lab, PORT + 7)]
+    first = send(lab, "h2", PORT + 6, 2_000_000, held=True)
+    said(first, "connected")
+    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h2")] == ["granted"])
+    probes = window_probes(lab, "h1") + 6  # the next is as far away as these take together, some 13 s
+    second = send(lab, "h1", PORT + 7, 3_000_000, held=True)
+    said(second, "connected")
+    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["waiting"])
+    eventually(lambda: window_probes(lab, "h1") >= probes)
+    assert len(probing(kernel_table(lab, "h1", "tcp"))) == 1
+    lab.kill("agent h1")
+    lab.relaunch("agent h1")
+    eventually(lambda: probing(kernel_table(lab, "h1", "tcp")) == [])
+    assert window_probes(lab, "h1") == probes
+    assert result(first) == ["done", "2000000"]
+    assert result(second) == ["done", "3000000"]
+    for process in receivers:
+        process.kill()
+        process.communicate()
 
 
 def test_without_a_controller_flows_go_unscheduled_and_say_so_and_are_scheduled_again(

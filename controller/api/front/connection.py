@@ -16,13 +16,14 @@ import h11
 
 from controller.api.front.body import Body, BodyError, BodyRoom
 from controller.api.front.client_transport import ClientTransport
-from controller.api.front.environ import set_length
+from controller.api.front.environ import head_bytes, set_length
 from controller.api.front.limits import Limits
 from controller.api.front.pace import Pace
 from controller.api.problems import MEDIA, ProblemError, problem_document
 from controller.process.tls_layer import TlsLayer
 
 MOST_HEAD_BYTES: Final = 1 << 16
+_HEAD_TOO_LONG: Final = f"the head of a request has at most {MOST_HEAD_BYTES >> 10} KiB: leave headers out"
 Headers = list[tuple[str, str]]
 
 
@@ -255,7 +256,8 @@ class Connection(asyncio.Protocol):
                 else:  # the client has closed
                     self.close()
         except h11.RemoteProtocolError as error:
-            self._refuse(error.error_status_hint, str(error))
+            too_long = error.error_status_hint == 431
+            self._refuse(error.error_status_hint, _HEAD_TOO_LONG if too_long else str(error))
         finally:
             self._listening = False
 
@@ -270,6 +272,9 @@ class Connection(asyncio.Protocol):
         """Decide by a head all but the body's own bytes."""
         self._request = request
         self._head_since = None
+        if head_bytes(request) > MOST_HEAD_BYTES:  # h11 bounds a head only while it is not whole
+            self._refuse(431, _HEAD_TOO_LONG)
+            return
         self._sending.rest()
         self.environ = self._client.environ(request)
         headers = dict(request.headers)

@@ -48,6 +48,12 @@ def environ_of(request: h11.Request, peer: Any, here: Any, scheme: str = "http")
     return environ
 
 
+def head_bytes(request: h11.Request) -> int:
+    """Return how long a request's head is, without blanks around values."""
+    line = len(request.method) + len(request.target) + len(" HTTP/1.1\r\n ")
+    return line + sum(len(name) + len(value) + len(": \r\n") for name, value in request.headers)
+
+
 def set_length(environ: dict[str, str], body_bytes: int) -> None:
     """Say how long the body is that is here as a whole."""
     environ.pop("HTTP_TRANSFER_ENCODING", None)

@@ -165,7 +165,7 @@ def test_a_refusal_after_a_refused_head_is_whole_and_limits_hold_for_others() ->
 
 
 def test_refused_connections_do_not_pile_up() -> None:
-    with serving(replace(PATIENT, connections=5)) as served, ExitStack() as stack:
+    with serving(replace(PATIENT, connections=5, linger_s=PATIENCE_S)) as served, ExitStack() as stack:
         readers = [stack.enter_context(served.lazy()) for _ in range(5)]
         for reader in readers:
             reader.sendall(get("/endless"))

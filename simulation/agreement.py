@@ -30,6 +30,10 @@ class Agreement:
     lab: Measured
     simulated: Measured
     within: float
+    cpu_limited: bool = False
+    """The processor set the pace of the lab's runs: their figures are not to be used."""
+    disturbed: bool = False
+    """A part of the lab ended during its runs."""
 
     @property
     def ratio(self) -> float:
@@ -80,7 +84,16 @@ def agreements(lab: Document, simulated: Document, within: float = WITHIN) -> It
         for measure in _MEASURES:
             on_switches, in_simulation = _measured(entry, measure), _measured(other, measure)
             if on_switches is not None and in_simulation is not None and on_switches.value > 0:
-                yield Agreement(label, measure.name, measure.unit, on_switches, in_simulation, within)
+                yield Agreement(
+                    label,
+                    measure.name,
+                    measure.unit,
+                    on_switches,
+                    in_simulation,
+                    within,
+                    cpu_limited=bool(entry.get("cpu_limited")),
+                    disturbed=bool(entry.get("disturbed")),
+                )
 
 
 def _measured(scheme: Mapping[str, Any], measure: _Measure) -> Measured | None:

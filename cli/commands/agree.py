@@ -20,7 +20,7 @@ from cli.simulated_progress import step_line
 from cli.spec_options import repeats_option, results_option, schemes_option
 from cli.specs import SpecChanges, changed_lab_spec
 from experiments.results.report import ReportError, read_result
-from experiments.results.tables import interval_text, milliseconds, new_table
+from experiments.results.tables import interval_text, marks, milliseconds, new_table, warnings
 from experiments.spec.serialized import spec_text
 from experiments.spec.spec import Spec, spec_from_dict
 from simulation.agreement import Agreement, Document, Measured, agreements
@@ -89,7 +89,7 @@ def agree_command(
     if json_file:
         write_json(_document(compared), json_file)
     if json_file != "-":
-        results.print(_table(compared))
+        results.print(*warnings(lab), _table(compared))
     if not all(agreement.agrees for agreement in compared):
         sys.exit(1)
 
@@ -140,7 +140,7 @@ def _table(compared: Sequence[Agreement]) -> Table:
     for agreement in compared:
         word = Text("yes") if agreement.agrees else Text("no", style="bold red")
         table.add_row(
-            f"{agreement.scheme}: {agreement.measure}",
+            f"{agreement.scheme}{marks(dataclasses.asdict(agreement))}: {agreement.measure}",
             _shown(agreement.lab),
             _shown(agreement.simulated),
             agreement.unit,

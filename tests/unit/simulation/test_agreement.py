@@ -75,6 +75,21 @@ def test_the_command_compares_a_kept_result_and_ends_with_1_where_it_differs(
     assert [(one["scheme"], one["measure"]) for one in different] == [("rps", "mean time, short flows")]
 
 
+def test_what_limited_or_disturbed_the_lab_is_shown_beside_its_figures(
+    tmp_path: Path, simulated: dict[str, Any]
+) -> None:
+    kept = {name: deepcopy(value) for name, value in simulated.items() if name not in ("kind", "simulation")}
+    kept["cpu_limited"] = kept["schemes"]["rps"]["cpu_limited"] = True
+    (tmp_path / "result.json").write_text(json_text(kept), encoding="utf-8")
+    answer = CliRunner().invoke(capstan, ["agree", "--result", str(tmp_path)])
+    assert "CPU LIMITED" in answer.stdout
+    assert "rps*: goodput" in answer.stdout
+    assert "ecmp: goodput" in answer.stdout
+    answer = CliRunner().invoke(capstan, ["agree", "--result", str(tmp_path), "--json", "-"])
+    marked = {one["scheme"]: one["cpu_limited"] for one in json.loads(answer.stdout)["agreements"]}
+    assert marked == {"ecmp": False, "rps": True}
+
+
 def test_links_like_the_labs_take_a_packets_own_time_from_its_flow(simulated: dict[str, Any]) -> None:
     spec = replace(load_spec("small", ("ecmp",)).spec, repeats=2)
     shaped = simulate_document(spec, shaped=True)[0]

@@ -92,10 +92,10 @@ def _merge(documents: dict[str, dict[str, Any]]) -> dict[str, Any]:
 def _print(name: str, document: dict[str, Any]) -> None:
     machine = document["machine"]
     table = Table(title=f"bench {name}: {BENCHMARKS[name]}", title_justify="left")
-    table.add_column("figure", no_wrap=True)
-    table.add_column("value", justify="right")
+    table.add_column("figure", overflow="fold")  # what gives way where a terminal is narrow
+    table.add_column("value", justify="right", no_wrap=True)
     table.add_column("unit")
-    table.add_column("goal", justify="right")
+    table.add_column("goal", justify="right", no_wrap=True)
     table.add_column("met")
     for figure, data in document["figures"].items():
         value = f"{'at most ' if data['bound'] else ''}{data['value']:.4g}"

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from experiments.results.simulated import Document
 from experiments.spec.simulated import WITHIN
 
-Document = Mapping[str, Any]
 Interval = tuple[float, float]
 
 

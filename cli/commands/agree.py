@@ -20,10 +20,11 @@ from cli.simulated_progress import step_line
 from cli.spec_options import repeats_option, results_option, schemes_option
 from cli.specs import SpecChanges, changed_lab_spec
 from experiments.results.report import ReportError, read_result
+from experiments.results.simulated import Document
 from experiments.results.tables import interval_text, marks, milliseconds, new_table, warnings
 from experiments.spec.serialized import spec_text
 from experiments.spec.spec import Spec, spec_from_dict
-from simulation.agreement import Agreement, Document, Measured, agreements
+from simulation.agreement import Agreement, Measured, agreements
 from simulation.batch import Step, prepare
 from simulation.experiment import simulate_document
 from simulation.fabrics import SettingsError

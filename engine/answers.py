@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypedDict
 
+from controller.api.answers import FabricView
 from controller.api.answers_experiments import WindowView
+from controller.api.answers_live import LinksView
 
 
 class WrongView(TypedDict):
@@ -162,3 +164,22 @@ class GoOnView(TypedDict):
     """``go_on``: false for a worker that is to stop: the experiment is cancelled, or another one's."""
 
     go_on: bool
+
+
+class SimulatedRunView(TypedDict):
+    """A run that goes on. ``experiment``: whose run it is: itself, or a point of the sweep that was asked for;
+    ``scheme``: its label; ``repeat``: from 1 on; ``at_s``: seconds of the run's time. ``loads``: ``at`` is when they
+    came, ``interval_s`` is of the run's time."""
+
+    experiment: int
+    scheme: str
+    repeat: int
+    at_s: float
+    fabric: FabricView
+    loads: LinksView
+
+
+class SimulatedLinksView(TypedDict):
+    """``run``: null if none is simulated now, before its first sample, and where its fabric is too large for one."""
+
+    run: SimulatedRunView | None

@@ -102,6 +102,11 @@ class Engine:
         """Return the queue of the store."""
         return self._queue
 
+    @property
+    def reports(self) -> WorkerReports:
+        """Return what workers have reported."""
+        return self._reports
+
     def start(self, order: Order) -> None:
         """Begin: workers are as *order*, but for their names."""
         self._order = order

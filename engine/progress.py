@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypedDict
 
 from capstan_client.progress import Progress as SubmissionProgress
 from controller.api.answers_experiments import State
 from engine.worker_report import WorkerReportBody
+from simulation.link_samples import LinkSample
 
 LEASE_S: Final = 30.0
 """A worker that has not reported for so long, in seconds, is lost."""
@@ -41,12 +42,15 @@ class WorkerReports:
     def __init__(self, now: float) -> None:
         self._began = now
         self._reports: dict[int, tuple[WorkerReportBody, float]] = {}
+        self._links: dict[int, tuple[LinkSample, float]] = {}
         self._lock = threading.Lock()
 
     def put(self, experiment: int, report: WorkerReportBody, now: float) -> None:
         """Note where a worker is."""
         with self._lock:
-            self._reports[experiment] = report, now
+            self._reports[experiment] = replace(report, links=None), now
+            if report.links is not None and report.links.is_small():
+                self._links[experiment] = report.links, now
 
     def newest(self, experiment: int) -> WorkerReportBody | None:
         """Return the last report of an experiment's worker."""
@@ -54,10 +58,16 @@ class WorkerReports:
             report, _ = self._reports.get(experiment, (None, 0.0))
         return report
 
+    def links(self, experiment: int) -> tuple[LinkSample, float] | None:
+        """Return the newest sample of the links of its run, if it is simulated, and when it came."""
+        with self._lock:
+            return self._links.get(experiment)
+
     def forget(self, experiment: int) -> None:
         """Forget the report: no worker is at it any more."""
         with self._lock:
             self._reports.pop(experiment, None)
+            self._links.pop(experiment, None)
 
     def lost(self, experiment: int, now: float) -> bool:
         """Return whether its worker has been silent for too long (counted from our own start on)."""

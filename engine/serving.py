@@ -23,6 +23,7 @@ from engine.dispatcher import Engine
 from engine.executors import PATIENCE_S, DaskWorkers, ExecutorError, LocalWorkers, Order, Workers
 from engine.routes import EngineRoutes
 from engine.routes_runs import run_routes
+from engine.routes_simulated import SimulatedRunRoutes
 from engine.routes_workers import WorkerRoutes
 
 CHECKS_PER_S: Final = 20.0
@@ -59,6 +60,7 @@ class ServedEngine:
                 Rate(CHECKS_PER_S, CHECK_BURST, time.monotonic(), "specs are checked"),
             ),
             WorkerRoutes(self._engine, store),
+            SimulatedRunRoutes(self._engine, store),
         )
         self.blueprint.register_blueprint(run_routes(self._engine))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +15,20 @@ from experiments.spec.spec import spec_from_dict
 from protocol.version import VERSION
 from simulation.batch import Step
 from simulation.experiment import simulate_document
+from simulation.link_samples import LinkSample
 
 
 def simulate_claim(
-    claim: Mapping[str, Any], record: SubmittedRecord, on_progress: OnProgress, cores: int
+    claim: Mapping[str, Any],
+    record: SubmittedRecord,
+    on_progress: OnProgress,
+    *,
+    on_links: Callable[[LinkSample], None],
+    cores: int,
 ) -> None:
     """Simulate what was claimed to its end; each run is recorded as it ends. cores: how many runs at once.
+
+    on_links: called with samples of what links of a run carry.
 
     Raises:
         SettingsError: a simulation cannot do it, or carries nothing.
@@ -46,5 +54,7 @@ def simulate_claim(
             )
         )
 
-    document, _ = simulate_document(spec, on_step, cores=cores, finished=finished, on_run=on_run)
+    document, _ = simulate_document(
+        spec, on_step, cores=cores, finished=finished, on_run=on_run, on_links=on_links
+    )
     record.finish({**document, "experiment": number})

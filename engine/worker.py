@@ -24,6 +24,7 @@ from experiments.run.progress import RunProgress
 
 if TYPE_CHECKING:
     from engine.lab_runs import Labs
+    from simulation.link_samples import LinkSample
 
 BEAT_S: Final = 0.5
 SLOTS: Final = Path("/run/capstan-labs")
@@ -175,7 +176,7 @@ class Worker:
             self._take_down()  # a lab's agents would take turns with the simulation
             from engine.simulated_runs import simulate_claim
 
-            simulate_claim(claim, record, beat.progress, self._cores)
+            simulate_claim(claim, record, beat.progress, on_links=beat.links, cores=self._cores)
         else:
             if self._labs is None:
                 from engine.lab_runs import LabRuns  # needs what a machine for simulations alone may lack
@@ -217,6 +218,7 @@ class Heartbeat:
         self._worker = worker
         self._secret = secret
         self._progress = RunProgress("starting")
+        self._links: LinkSample | None = None
         self._ended = threading.Event()
         self._armed = False
         self._ignored = ExitStack()
@@ -225,6 +227,10 @@ class Heartbeat:
     def progress(self, progress: RunProgress) -> None:
         """Report where it is now."""
         self._progress = progress
+
+    def links(self, sample: LinkSample) -> None:
+        """Report what links of a simulated run carry, once."""
+        self._links = sample
 
     def has_lab(self, lab: str, api: str | None, here: bool = False) -> None:
         """Report the lab of this id from now on, and its controller's address once it is up.
@@ -275,6 +281,7 @@ class Heartbeat:
             return error.status != 404  # one that is away may come back
 
     def _report(self) -> WorkerReportBody:
+        links, self._links = self._links, None
         return WorkerReportBody(
             **asdict(self._progress),
             attempt=self._attempt,
@@ -283,4 +290,5 @@ class Heartbeat:
             api=self.api,
             here=self.here,
             secret=self._secret,
+            links=links,
         )

@@ -8,9 +8,12 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
+import capstan_native
+
 from experiments.results.document import Run
 from experiments.spec.spec import SchemeChoice, Spec
 from simulation.fabrics import SettingsError
+from simulation.link_samples import LinkSample, LinkSampler, SampledRun
 from simulation.own_paths import NEEDED, MakePathPolicy, asks_for_own_paths
 from simulation.packet_trace import Recorder
 from simulation.scheme_hosts import SimulatedHosts, check_marks, hosts_under
@@ -116,11 +119,12 @@ def simulate(
     cores: int = 1,
     without: Collection[tuple[int, str, int]] = (),
     recorder: Recorder | None = None,
+    on_links: Callable[[LinkSample], None] | None = None,
 ) -> Generator[tuple[int, Run]]:
     """Yield each run as it ends, with the index of its case. What runs at the same time changes no result.
 
     on_step: called from any thread, but by one at a time. without: (case, label, repeat) of runs that exist already.
-    recorder: of the first run.
+    recorder: of the first run. on_links: called with samples of what links carry, of one run at a time.
     If the caller ends early (an error, a signal), so do all runs.
 
     Raises:
@@ -135,16 +139,24 @@ def simulate(
         if (index, choice.label, repeat) not in without
     ]
     progress = _Progress([len(job.plan.sized) for job in jobs], on_step)
+    sampler = None if on_links is None else LinkSampler(on_links, time.monotonic)
     cancelled = threading.Event()
 
     def run_job(number: int) -> tuple[int, Run]:
         job = jobs[number]
         case = cases[job.case]
 
+        sampled = SampledRun(number, job.choice.label, job.repeat, case.spec, case.setting.fabric)
+
         def flows_ended(finished: int) -> None:
             if cancelled.is_set():
                 raise _Cancelled
             progress.flows(number, case.point, job.choice.label, finished)
+
+        def on_run_step(simulation: capstan_native.Simulation) -> None:
+            flows_ended(simulation.finished())
+            if sampler is not None:
+                sampler.look(sampled, simulation)
 
         flows_ended(0)
         recorded_by = None if number else recorder
@@ -154,10 +166,12 @@ def simulate(
             job.scheme,
             job.repeat,
             plan=job.plan,
-            progress=flows_ended,
+            on_step=on_run_step,
             recorder=recorded_by,
         )
         progress.end(number, case.point, job.choice.label)
+        if sampler is not None:
+            sampler.end(number)
         return job.case, run
 
     pool = ThreadPoolExecutor(max(1, min(cores, len(jobs))), thread_name_prefix="simulation")

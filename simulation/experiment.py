@@ -20,6 +20,7 @@ from experiments.spec.spec import SchemeChoice, Spec
 from experiments.spec.sweep import points, words
 from simulation.batch import Case, OnStep, prepare, simulate
 from simulation.fabrics import SettingsError
+from simulation.link_samples import LinkSample
 from simulation.own_paths import MakePathPolicy
 from simulation.packet_trace import Recorder
 from simulation.scheme_hosts import SimulatedHosts
@@ -60,12 +61,13 @@ def simulate_document(
     finished: Collection[Run] = (),
     on_run: Callable[[Run], Run] = lambda run: run,
     recorder: Recorder | None = None,
+    on_links: Callable[[LinkSample], None] | None = None,
     shaped: bool = False,
 ) -> tuple[dict[str, Any], list[Run]]:
     """Return the result document of a spec without a sweep, and its runs. recorder: of the first run.
 
     shaped: links are shapers, as the lab's are. finished: runs of it that are there already.
-    on_run: called with each run as it ends; returns it as it was recorded.
+    on_run: called with each run as it ends; returns it as it was recorded. on_links: as of `batch.simulate`.
 
     Raises:
         SettingsError: what a simulation cannot do, or a class of flows none of which has ended.
@@ -74,7 +76,8 @@ def simulate_document(
     case = prepare(spec, shaped=shaped)
     runs = list(finished)
     there = {(0, run.label, run.repeat) for run in finished}
-    with closing(simulate([case], on_step, cores=cores, without=there, recorder=recorder)) as ended:
+    simulated = simulate([case], on_step, cores=cores, without=there, recorder=recorder, on_links=on_links)
+    with closing(simulated) as ended:
         runs += [on_run(run) for _, run in ended]
     runs = in_order(spec, runs)
     return _document(case, runs, started, time.monotonic() - begun), runs

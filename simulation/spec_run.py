@@ -54,10 +54,10 @@ def simulate_run(
     repeat: int,
     *,
     plan: Plan,
-    progress: Callable[[int], None] = lambda finished: None,
+    on_step: Callable[[capstan_native.Simulation], None] = lambda simulation: None,
     recorder: Recorder | None = None,
 ) -> Run:
-    """Return what became of a plan's flows under a scheme. progress: called with the number of finished flows.
+    """Return what became of a plan's flows under a scheme. on_step: called with the run every now and then.
 
     recorder: records a window of the run, and is given it.
 
@@ -82,7 +82,7 @@ def simulate_run(
             while not simulation.run_until(_EVENTS_A_STEP, until_ps):
                 if controller is not None:
                     controller.serve(simulation)
-                progress(simulation.finished())
+                on_step(simulation)
 
         learning = _learning(setting, scheme, plan)
         moments = [] if learning is None else list(learning.moments(deadline_s))

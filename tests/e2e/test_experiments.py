@@ -50,21 +50,23 @@ def enter(page: Page, server: Server, token: str) -> None:
     """Come in with the token of a file."""
     page.context.clear_cookies()
     page.goto("/compare")
-    page.get_by_label("Token").fill((server.data / token).read_text().strip())
+    page.get_by_label("Token", exact=True).fill((server.data / token).read_text().strip())
     page.get_by_role("button", name="Enter").click()
     expect(page.get_by_test_id("connection")).to_have_text(re.compile("● live"))
 
 
-def begin(page: Page, flows: str, kind: str = "experiment") -> None:
+def begin(page: Page, flows: str, kind: str = "experiment", flows_per_s: str = "12") -> None:
     """Submit `small` with ECMP alone and so many flows, on switches or as a simulation."""
     page.goto("/compare")
     if kind == "simulation":
         page.get_by_label("Runs", exact=True).select_option(kind)
     for scheme in ("rps", "caps"):
         page.get_by_label(scheme, exact=True).uncheck()
-    page.get_by_role("button", name="Change another field").click()
-    page.get_by_role("combobox", name="Field", exact=True).fill("workload.flows.count")
-    page.get_by_label("Value", exact=True).fill(flows)
+    fields = {"workload.flows.count": flows, "workload.flows.arrivals.rate_per_s": flows_per_s}
+    for index, (field, value) in enumerate(fields.items()):
+        page.get_by_role("button", name="Change another field").click()
+        page.get_by_role("combobox", name="Field", exact=True).nth(index).fill(field)
+        page.get_by_label("Value", exact=True).nth(index).fill(value)
     expect(page.get_by_text(re.compile("✓ 1 run, about"))).to_be_visible()
     page.get_by_role("button", name="Begin").click()
     expect(page).to_have_url(re.compile(r"/compare/\d+$"))
@@ -79,9 +81,9 @@ def test_who_may_only_look_gets_the_reason_why_nothing_can_be_begun(page: Page, 
     expect(page.get_by_text("Your token is for reading only")).to_be_visible()
     expect(page.get_by_role("button", name="Begin")).to_have_count(0)
     page.get_by_role("button", name="Log out").click()
-    expect(page.get_by_label("Token")).to_be_visible()
+    expect(page.get_by_label("Token", exact=True)).to_be_visible()
     page.goto("/compare")
-    expect(page.get_by_label("Token")).to_be_visible()
+    expect(page.get_by_label("Token", exact=True)).to_be_visible()
     enter(page, server, "api-token")
     expect(page.get_by_role("button", name="Begin")).to_be_visible()
 
@@ -149,6 +151,30 @@ def test_an_experiment_is_cancelled(page: Page, photograph: Photographer) -> Non
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("[data-state=cancelled]")).to_be_visible(timeout=RUN_MS)
     expect(page.get_by_role("button", name="Run what is missing")).to_be_visible()
+
+
+def test_a_simulation_is_watched_while_it_goes_on(page: Page, photograph: Photographer) -> None:
+    begin(page, "20000", "simulation", flows_per_s="0.02")  # minutes, for the long flow fills its path
+    experiments_page = page.url
+    expect(page.get_by_text(re.compile(r"run 1 of 1"))).to_be_visible(timeout=RUN_MS)
+    for place in (experiments_page, "/watch"):
+        page.goto(place)
+        loaded = page.locator("[data-link] [data-step]:not([data-step='0'])").first
+        expect(loaded).to_be_visible(timeout=RUN_MS)
+        expect(page.get_by_text(re.compile(r"^At [0-9.]+ .*s of the run’s time"))).to_be_visible()
+    photograph(page, "watch-simulation")
+    page.locator("[data-link='l1-s1']").press("Enter")
+    link = page.get_by_role("region", name="Link l1-s1")
+    expect(link.get_by_text("carries 5.00 Mbit/s each way")).to_be_visible()
+    expect(link.locator("figure").first).to_be_visible()
+    assert violations(page) == []
+    photograph.keep(page, "watch-simulation-link")
+    link.get_by_role("button", name="Close").click()
+    expect(link).to_have_count(0)
+    page.goto(experiments_page)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("[data-state=cancelled]")).to_be_visible(timeout=RUN_MS)
+    expect(page.get_by_text("of the run’s time")).to_have_count(0)
 
 
 def test_a_sweep_is_begun_and_its_points_are_shown(page: Page) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from click.testing import CliRunner
 
@@ -22,10 +23,12 @@ from experiments.results.packet_trace import parse_trace, trace_bytes
 from experiments.spec.spec import spec_from_dict
 from protocol.version import VERSION
 from simulation.experiment import simulate_document
+from simulation.link_samples import MOST_LINKS
 from simulation.packet_trace import Recorder
 from tests.lab.engine_server import TINY, Server, serving
 from tests.unit.api_world import api_world
 from tests.unit.experiments_store import flow_row
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.timeout(300)
 LONG: dict[str, Any] = TINY | {
@@ -250,3 +253,77 @@ def test_a_worker_gets_what_it_takes_and_a_finished_run_once(tmp_path: Path) -> 
         first = world.ask("POST", path, 201, json=body | {"flows": [flow_row(1)], "modes": []})
         again = world.ask("POST", path, 201, json=body | {"flows": [flow_row(1)], "modes": []})
         assert again["id"] == first["id"]
+
+
+def test_a_simulated_run_that_goes_on_shows_its_fabric_and_links(server: Server) -> None:
+    client = Capstan(f"http://{server.api}")
+    axes = [{"label": "flows", "fields": ["workload.flows.count"], "values": [4_000]}]
+    sweep = client.submit(spec={**LONG, "sweep": axes}, kind="simulation")
+    try:
+        links = eventually(lambda: links_of(server, sweep.number), "a sample", seconds=60)
+        (point,) = sweep.points()
+        assert links["experiment"] == point.number
+        assert (links["scheme"], links["repeat"]) in {("ecmp", 1), ("caps", 1)}
+        assert links["at_s"] >= links["loads"]["interval_s"] > 0
+        fabric = links["fabric"]
+        names = {link["name"] for link in fabric["links"]} | {host["link"] for host in fabric["hosts"]}
+        assert {link["name"] for link in links["loads"]["links"]} == names
+        assert any(link["ab"]["share"] > 0.2 for link in links["loads"]["links"])
+        later = eventually(
+            lambda: (newer := links_of(server, point.number)) and newer["at_s"] > links["at_s"] and newer,
+            "a newer sample",
+            seconds=60,
+        )
+        assert later["loads"]["at"] > links["loads"]["at"]
+    finally:
+        sweep.cancel()
+    eventually(
+        lambda: links_of(server, sweep.number) is None, "no sample of a run that has ended", seconds=60
+    )
+
+
+def links_of(server: Server, number: int) -> dict[str, Any] | None:
+    answer = httpx.get(f"http://{server.api}/api/v1/experiments/{number}/links")
+    assert answer.status_code == 200, answer.text
+    run: dict[str, Any] | None = answer.json()["run"]
+    return run
+
+
+def test_counts_of_links_that_are_not_the_fabrics_are_refused(tmp_path: Path) -> None:
+    with api_world(tmp_path) as world:
+        number = world.ask("POST", "/experiments", 201, json={"spec": TINY, "kind": "simulation"})["id"]
+        worker = {"worker": "w@here:1", "takes": "simulations"}
+        claimed = world.ask("POST", "/engine/claims", json=worker)["claim"]
+        reported = {"attempt": claimed["attempt"], "worker": worker["worker"], "stage": "ecmp"}
+        path = f"/experiments/{number}"
+        assert world.get(f"{path}/links") == {"run": None}
+        right = [0] * 2 * 6
+        names = ("delivered_bytes", "delivered_packets", "queued_packets")
+        sample = {"label": "ecmp", "repeat": 1, "at_s": 1.0, "interval_s": 0.5} | dict.fromkeys(names, right)
+        for wrong in (
+            {"interval_s": 0},
+            {"at_s": -1},
+            {"queued_packets": [-1] * 12},
+            {"delivered_bytes": [2**63] * 12},
+        ):
+            world.ask("PUT", f"{path}/progress", 422, json=reported | {"links": sample | wrong})
+        for large in ({"delivered_packets": [0] * (2 * MOST_LINKS + 1)}, {"label": "e" * 501}):
+            world.ask("PUT", f"{path}/progress", json=reported | {"links": sample | large})
+            assert world.get(f"{path}/links") == {"run": None}, "what no sampler makes is not kept"
+        world.ask("PUT", f"{path}/progress", json=reported | {"links": sample | {"queued_packets": [1] * 11}})
+        assert "other links" in world.ask("GET", f"{path}/links", 409)["detail"]
+        world.ask(
+            "PUT",
+            f"{path}/progress",
+            json=reported | {"links": sample | {"delivered_bytes": [2**53 - 1] * 12}},
+        )
+        world.ask("PUT", f"{path}/progress", json=reported)
+        run = world.get(f"{path}/links")["run"]
+        assert run["loads"]["interval_s"] == 0.5, "the newest sample stays"
+        assert (run["fabric"]["scheme"], run["experiment"]) == ("ecmp", number)
+        assert "links" not in world.get(f"{path}/progress")
+        world.ask(
+            "POST", f"{path}/end", json={"attempt": claimed["attempt"], "state": "failed", "error": "x"}
+        )
+        assert world.get(f"{path}/links") == {"run": None}
+        world.ask("GET", "/experiments/99/links", 404)

@@ -1077,6 +1077,104 @@ export interface components {
             release_timeouts: number | null;
             paths: Record<string, unknown>;
         };
+        /** @description ``run``: null if none is simulated now, before its first sample, and where its fabric is too large for one. */
+        SimulatedLinksView: {
+            run: components["schemas"]["SimulatedRunView"] | null;
+        };
+        /**
+         * @description A run that goes on. ``experiment``: whose run it is: itself, or a point of the sweep that was asked for;
+         *     ``scheme``: its label; ``repeat``: from 1 on; ``at_s``: seconds of the run's time. ``loads``: ``at`` is when they
+         *     came, ``interval_s`` is of the run's time.
+         */
+        SimulatedRunView: {
+            experiment: number;
+            scheme: string;
+            repeat: number;
+            at_s: number;
+            fabric: components["schemas"]["FabricView"];
+            loads: components["schemas"]["LinksView"];
+        };
+        /** @description The fabric as discovered; ``settled``: links are not still being found. */
+        FabricView: {
+            switches: components["schemas"]["SwitchView"][];
+            links: components["schemas"]["LinkView"][];
+            hosts: components["schemas"]["HostView"][];
+            scheme: string;
+            settled: boolean;
+        };
+        /** @description ``tier``: 0 is a leaf; null while no hosts are known. ``stamp``: its path stamp. */
+        SwitchView: {
+            name: string;
+            dpid: string;
+            connected: boolean;
+            tier: number | null;
+            role: ("leaf" | "spine" | "aggregation" | "core") | null;
+            stamp: number;
+        };
+        /**
+         * @description ``name``: of its ends, the lower tier (``a``) first. ``speed_kbps``: the lower of what its two ports say, 0 if
+         *     they do not; ``rate_kbps``: what it carries (in a lab less than its ports say), null where it is not known.
+         */
+        LinkView: {
+            name: string;
+            /** @enum {unknown} */
+            kind: "fabric";
+            a: components["schemas"]["Place"];
+            b: components["schemas"]["Place"];
+            up: boolean;
+            speed_kbps: number;
+            rate_kbps: number | null;
+        };
+        /** @description A port of a switch. */
+        Place: {
+            switch: string;
+            port: number;
+        };
+        /** @description ``name``: as its agent says, "" without one. ``place``: null until it was seen at a port. */
+        HostView: {
+            name: string;
+            underlay_ip: string;
+            mac: string;
+            agent: boolean;
+            place: components["schemas"]["Place"] | null;
+            link: string | null;
+            overlay: string[];
+        };
+        /** @description ``at``: when it was measured, over the ``interval_s`` before. */
+        LinksView: {
+            at: number;
+            interval_s: number;
+            links: components["schemas"]["LinkLoadView"][];
+        };
+        /** @description ``ab``: from the end named first to the other, ``ba``: back; null: not measured. */
+        LinkLoadView: {
+            name: string;
+            /** @enum {unknown} */
+            kind: "fabric" | "access";
+            up: boolean;
+            rate_kbps: number | null;
+            ab: components["schemas"]["LoadView"] | null;
+            ba: components["schemas"]["LoadView"] | null;
+        };
+        /**
+         * @description One direction of a link. ``share``: of its rate, 0..1; null where that is not known. ``queued_packets`` and
+         *     ``dropped_per_s``: of all ``queues`` of the sending port; null where it is not known.
+         */
+        LoadView: {
+            bits_per_s: number;
+            packets_per_s: number;
+            share: number | null;
+            queued_packets: number | null;
+            dropped_per_s: number | null;
+            queues: components["schemas"]["QueueLoadView"][];
+        };
+        /** @description A queue of the sending port; 0 is served first. */
+        QueueLoadView: {
+            queue: number;
+            waiting_packets: number;
+            bits_per_s: number;
+            dropped_per_s: number;
+        };
         KeptModes: {
             modes: components["schemas"]["KeptMode"][];
         };
@@ -1126,7 +1224,7 @@ export interface components {
          * @description What a worker says of its run, and who it is.
          *
          *     lab: id of its lab; api: where its lab's controller listens, once that is up; secret: that makes that address
-         *     believed. here: its lab is the fabric of the controller that it reports to.
+         *     believed. here: its lab is the fabric of the controller that it reports to. links: a new sample of a simulated run.
          */
         WorkerReportRequest: {
             stage: string;
@@ -1154,6 +1252,23 @@ export interface components {
             here: boolean;
             /** @default  */
             secret: string;
+            /** @default null */
+            links: components["schemas"]["LinkSampleRequest"] | null;
+        };
+        /**
+         * @description What links of a run have carried in the ``interval_s`` of its time up to ``at_s``.
+         *
+         *     label: of the run's scheme; repeat: from 1 on. The lists have two entries a link, up and down the tiers, in the
+         *     order of the fabric's `link_names`: bytes and packets that came to the far end, and packets that wait.
+         */
+        LinkSampleRequest: {
+            label: string;
+            repeat: number;
+            at_s: number;
+            interval_s: number;
+            delivered_bytes: number[];
+            delivered_packets: number[];
+            queued_packets: number[];
         };
         ResultsView: {
             /**
@@ -1415,52 +1530,6 @@ export interface components {
             /** @default false */
             simulated: boolean;
         };
-        /** @description The fabric as discovered; ``settled``: links are not still being found. */
-        FabricView: {
-            switches: components["schemas"]["SwitchView"][];
-            links: components["schemas"]["LinkView"][];
-            hosts: components["schemas"]["HostView"][];
-            scheme: string;
-            settled: boolean;
-        };
-        /** @description ``tier``: 0 is a leaf; null while no hosts are known. ``stamp``: its path stamp. */
-        SwitchView: {
-            name: string;
-            dpid: string;
-            connected: boolean;
-            tier: number | null;
-            role: ("leaf" | "spine" | "aggregation" | "core") | null;
-            stamp: number;
-        };
-        /**
-         * @description ``name``: of its ends, the lower tier (``a``) first. ``speed_kbps``: the lower of what its two ports say, 0 if
-         *     they do not; ``rate_kbps``: what it carries (in a lab less than its ports say), null where it is not known.
-         */
-        LinkView: {
-            name: string;
-            /** @enum {unknown} */
-            kind: "fabric";
-            a: components["schemas"]["Place"];
-            b: components["schemas"]["Place"];
-            up: boolean;
-            speed_kbps: number;
-            rate_kbps: number | null;
-        };
-        /** @description A port of a switch. */
-        Place: {
-            switch: string;
-            port: number;
-        };
-        /** @description ``name``: as its agent says, "" without one. ``place``: null until it was seen at a port. */
-        HostView: {
-            name: string;
-            underlay_ip: string;
-            mac: string;
-            agent: boolean;
-            place: components["schemas"]["Place"] | null;
-            link: string | null;
-            overlay: string[];
-        };
         PathsView: {
             paths: components["schemas"]["PathView"][];
         };
@@ -1683,41 +1752,6 @@ export interface components {
             part: string;
             how: string;
             after_s: number;
-        };
-        /** @description ``at``: when it was measured, over the ``interval_s`` before. */
-        LinksView: {
-            at: number;
-            interval_s: number;
-            links: components["schemas"]["LinkLoadView"][];
-        };
-        /** @description ``ab``: from the end named first to the other, ``ba``: back; null: not measured. */
-        LinkLoadView: {
-            name: string;
-            /** @enum {unknown} */
-            kind: "fabric" | "access";
-            up: boolean;
-            rate_kbps: number | null;
-            ab: components["schemas"]["LoadView"] | null;
-            ba: components["schemas"]["LoadView"] | null;
-        };
-        /**
-         * @description One direction of a link. ``share``: of its rate, 0..1; null where that is not known. ``queued_packets`` and
-         *     ``dropped_per_s``: of all ``queues`` of the sending port; null where it is not known.
-         */
-        LoadView: {
-            bits_per_s: number;
-            packets_per_s: number;
-            share: number | null;
-            queued_packets: number | null;
-            dropped_per_s: number | null;
-            queues: components["schemas"]["QueueLoadView"][];
-        };
-        /** @description A queue of the sending port; 0 is served first. */
-        QueueLoadView: {
-            queue: number;
-            waiting_packets: number;
-            bits_per_s: number;
-            dropped_per_s: number;
         };
         ModesView: {
             leaves: components["schemas"]["LeafMode"][];
@@ -2573,12 +2607,24 @@ export type FiguresView = components['schemas']['FiguresView'];
 export type FigureView = components['schemas']['FigureView'];
 export type FlowsView = components['schemas']['FlowsView'];
 export type FlowRecord = components['schemas']['FlowRecord'];
+export type SimulatedLinksView = components['schemas']['SimulatedLinksView'];
+export type SimulatedRunView = components['schemas']['SimulatedRunView'];
+export type FabricView = components['schemas']['FabricView'];
+export type SwitchView = components['schemas']['SwitchView'];
+export type LinkView = components['schemas']['LinkView'];
+export type Place = components['schemas']['Place'];
+export type HostView = components['schemas']['HostView'];
+export type LinksView = components['schemas']['LinksView'];
+export type LinkLoadView = components['schemas']['LinkLoadView'];
+export type LoadView = components['schemas']['LoadView'];
+export type QueueLoadView = components['schemas']['QueueLoadView'];
 export type KeptModes = components['schemas']['KeptModes'];
 export type KeptMode = components['schemas']['KeptMode'];
 export type ProgressView = components['schemas']['ProgressView'];
 export type WorkerView = components['schemas']['WorkerView'];
 export type GoOnView = components['schemas']['GoOnView'];
 export type WorkerReportRequest = components['schemas']['WorkerReportRequest'];
+export type LinkSampleRequest = components['schemas']['LinkSampleRequest'];
 export type ResultsView = components['schemas']['ResultsView'];
 export type RunRequest = components['schemas']['RunRequest'];
 export type FlowRequest = components['schemas']['FlowRequest'];
@@ -2590,11 +2636,6 @@ export type CheckRequest = components['schemas']['CheckRequest'];
 export type ListedExperimentsView = components['schemas']['ListedExperimentsView'];
 export type ListedExperiment = components['schemas']['ListedExperiment'];
 export type ExperimentRequest = components['schemas']['ExperimentRequest'];
-export type FabricView = components['schemas']['FabricView'];
-export type SwitchView = components['schemas']['SwitchView'];
-export type LinkView = components['schemas']['LinkView'];
-export type Place = components['schemas']['Place'];
-export type HostView = components['schemas']['HostView'];
 export type PathsView = components['schemas']['PathsView'];
 export type PathView = components['schemas']['PathView'];
 export type FaultsView = components['schemas']['FaultsView'];
@@ -2614,10 +2655,6 @@ export type ReportRequest = components['schemas']['ReportRequest'];
 export type Health = components['schemas']['Health'];
 export type RestartView = components['schemas']['RestartView'];
 export type RestartRequest = components['schemas']['RestartRequest'];
-export type LinksView = components['schemas']['LinksView'];
-export type LinkLoadView = components['schemas']['LinkLoadView'];
-export type LoadView = components['schemas']['LoadView'];
-export type QueueLoadView = components['schemas']['QueueLoadView'];
 export type ModesView = components['schemas']['ModesView'];
 export type LeafMode = components['schemas']['LeafMode'];
 export type ModeChange = components['schemas']['ModeChange'];

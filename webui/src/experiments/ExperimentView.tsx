@@ -1,6 +1,6 @@
 import { Button, Code, Group, NativeSelect, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import { change } from "../api/client";
 import { askAgain } from "../api/known";
 import { useRun } from "../api/queries";
@@ -29,6 +29,8 @@ import { SweepCharts } from "./SweepCharts";
 import { SweepPoints } from "./SweepPoints";
 import { ranS } from "./times";
 import { type Experiment, OVER, type SweepDocument } from "./types";
+
+const SimulatedRun = lazy(async () => ({ default: (await import("../watch/SimulatedRun")).SimulatedRun }));
 
 /** Show an experiment: its progress, its results, and those of another experiment beside them. */
 export function ExperimentView({ id }: { id: number }) {
@@ -70,7 +72,12 @@ function Whole({ experiment }: { experiment: Experiment }) {
         <Actions experiment={experiment} over={over} />
         <PlayAgain experiment={experiment} />
       </Panel>
-      {!over && <LiveRun experiment={experiment.id} />}
+      {!over && !experiment.simulated && <LiveRun experiment={experiment.id} />}
+      {experiment.simulated && experiment.state === "running" && (
+        <Suspense>
+          <SimulatedRun experiment={experiment.id} />
+        </Suspense>
+      )}
       {other !== null && <Comparison a={experiment} b={other} />}
       <SweepCharts parts={parts} limited={sweep?.cpu_limited === true} />
       {experiment.children && experiment.children.length > 0 && <SweepPoints experiment={experiment} />}

@@ -1,7 +1,14 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { get } from "../api/client";
 import { continued } from "../api/known";
-import type { EngineView, FlowRecord, ListedExperimentsView, ProgressView, SpecsView } from "../api/schema";
+import type {
+  EngineView,
+  FlowRecord,
+  ListedExperimentsView,
+  ProgressView,
+  SimulatedLinksView,
+  SpecsView,
+} from "../api/schema";
 import { type Experiment, OVER } from "./types";
 
 /** Records of an experiment that are drawn. */
@@ -49,6 +56,15 @@ export const useProgress = (id: number, running: boolean) =>
     queryKey: ["experiments", id, "progress"],
     queryFn: ({ signal }) => get<ProgressView>(`/experiments/${id}/progress`, signal),
     enabled: running,
+    refetchInterval: 1_000,
+    retry: false,
+  });
+
+/** Return the run of an experiment that is simulated now, with its fabric and what links carry. */
+export const useSimulatedRun = (id: number) =>
+  useQuery({
+    queryKey: ["simulated run", id],
+    queryFn: async ({ signal }) => (await get<SimulatedLinksView>(`/experiments/${id}/links`, signal)).run,
     refetchInterval: 1_000,
     retry: false,
   });

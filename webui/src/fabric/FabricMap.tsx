@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useMemo, useState } from "react";
-import type { FabricView, LinkLoadView, SwitchView } from "../api/schema";
-import { useFaults, useModes } from "../api/queries";
+import type { FabricView, FaultView, LinkLoadView, SwitchView } from "../api/schema";
+import { useModes } from "../api/queries";
 import { useLive, useStore } from "../live/useLive";
 import { useScale } from "../app/Appearance";
 import { useNow } from "../parts/useNow";
@@ -22,10 +22,11 @@ interface Props {
   chooseHost: (name: string) => void;
   /** Whether leaves have modes under the scheme in force. */
   modal: boolean;
+  faults?: readonly FaultView[] | undefined;
 }
 
 /** Draw the fabric, by tiers, with what its links carry now. */
-export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }: Props) {
+export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal, faults = [] }: Props) {
   const [frame, width] = useWidth<HTMLDivElement>(900);
   const scale = useScale();
   const layout = useMemo(() => layOut(fabric, width / scale), [fabric, width, scale]);
@@ -38,8 +39,7 @@ export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }:
       ? { kind: "host" as const, name: host }
       : undefined;
   const { stop, ...handlers } = useStops(lines, layout, chosen);
-  const faults = useFaults().data?.faults;
-  const down = new Set(faults?.filter((fault) => fault.kind === "switch-down").map((fault) => fault.target));
+  const down = new Set(faults.filter((fault) => fault.kind === "switch-down").map((fault) => fault.target));
   return (
     <div ref={frame} className={styles["frame"]}>
       {natural > width && (
@@ -69,6 +69,7 @@ export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }:
         ))}
         <Links
           lines={lines}
+          faults={faults}
           chosen={link}
           choose={chooseLink}
           stop={stop?.kind === "link" ? stop.name : undefined}
@@ -110,19 +111,16 @@ export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }:
 
 interface LinksProps {
   lines: readonly Line[];
+  faults: readonly FaultView[];
   chosen: string | null;
   choose: (name: string) => void;
   /** The link that the Tab key stops at. */
   stop: string | undefined;
 }
 
-function Links({ lines, chosen, choose, stop }: LinksProps) {
+function Links({ lines, faults, chosen, choose, stop }: LinksProps) {
   const sample = useLive("links", (store) => store.links);
-  const slow = new Set(
-    useFaults()
-      .data?.faults.filter((fault) => fault.kind === "slow-link")
-      .map((fault) => fault.target),
-  );
+  const slow = new Set(faults.filter((fault) => fault.kind === "slow-link").map((fault) => fault.target));
   const loads = new Map(sample?.links.map((link) => [link.name, link]));
   return lines.map((line) => {
     const load: LinkLoadView | undefined = loads.get(line.name);

@@ -1,6 +1,7 @@
 import { Text } from "@mantine/core";
+import type { ReactNode } from "react";
 import { useFabric } from "../api/queries";
-import type { LoadView } from "../api/schema";
+import type { FabricView, LoadView } from "../api/schema";
 import { TimeChart } from "../charts/TimeChart";
 import { LinkControls } from "../control/LinkControls";
 import { linkEnds } from "./layout";
@@ -12,12 +13,30 @@ import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
 import { bitRate } from "../parts/units";
 
-/** Show a link over the last minute: rate, queue and drops of each direction. */
+/** Show a link of the fabric that is watched, and what can be done to it. */
 export function LinkPanel({ name, close }: { name: string; close: () => void }) {
+  const fabric = useFabric().data;
+  return (
+    <LinkLoads name={name} close={close} fabric={fabric}>
+      {(up, rateMbps) => <LinkControls key={name} name={name} up={up} rateMbps={rateMbps} />}
+    </LinkLoads>
+  );
+}
+
+interface LoadsProps {
+  name: string;
+  close: () => void;
+  fabric: FabricView | undefined;
+  /** What else there is to show of a link, up or down, with its rate. */
+  children?: (up: boolean, rateMbps: number | null) => ReactNode;
+}
+
+/** Show a link over the last minute: rate, queue and drops of each direction. */
+export function LinkLoads({ name, close, fabric, children }: LoadsProps) {
   const sample = useLive("links", (store) => store.links);
   const points = useStore().linkHistory.of(name);
   const last = points.at(-1);
-  const [a, b] = linkEnds(name, useFabric().data);
+  const [a, b] = linkEnds(name, fabric);
   if (!sample || !last) {
     return (
       <Panel title={`Link ${name}`} close={close}>
@@ -62,7 +81,7 @@ export function LinkPanel({ name, close }: { name: string; close: () => void }) 
       {chart("Rate", (load) => load.bits_per_s, rate ?? 1000, bitRate)}
       {chart("Packets that wait", (load) => load.queued_packets, 8, packets)}
       {chart("Dropped", (load) => load.dropped_per_s, 4, packetRate)}
-      <LinkControls key={name} name={name} up={last.up} rateMbps={rate === null ? null : rate / 1e6} />
+      {children?.(last.up, rate === null ? null : rate / 1e6)}
     </Panel>
   );
 }

@@ -9,7 +9,8 @@ import { Column, Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
 
-// Its chart comes after the progress.
+// These come after the progress.
+const SimulatedRun = lazy(async () => ({ default: (await import("./SimulatedRun")).SimulatedRun }));
 const RunsSoFar = lazy(async () => ({ default: (await import("../experiments/RunsSoFar")).RunsSoFar }));
 
 /** Show what there is to watch without switches: simulations that run, and how to get to a fabric. */
@@ -92,11 +93,13 @@ function Simulation({ id }: { id: number }) {
       <Panel title={`A simulation runs: ${experiment.title || experiment.name}`}>
         <ProgressBar experiment={experiment} />
         <Text>
-          It is <Link href={`/compare/${id}`}>experiment {id}</Link>: completion times show here run by run,
-          and when it has ended its packets can be played there (<em>Play again</em>).
+          It is <Link href={`/compare/${id}`}>experiment {id}</Link>: what its links carry shows here as it
+          goes on, completion times run by run, and when it has ended its packets can be played there (
+          <em>Play again</em>).
         </Text>
       </Panel>
       <Suspense>
+        <SimulatedRun experiment={id} />
         <RunsSoFar experiment={experiment} />
       </Suspense>
     </>

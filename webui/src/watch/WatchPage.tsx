@@ -1,5 +1,5 @@
 import { lazy, type ReactNode, Suspense, useCallback } from "react";
-import { useFabric, useScheme } from "../api/queries";
+import { useFabric, useFaults, useScheme } from "../api/queries";
 import { useSource } from "../api/source";
 import { useSearch } from "../app/location";
 import { FabricMap } from "../fabric/FabricMap";
@@ -39,6 +39,7 @@ export function WatchPage() {
 export function LiveFabric({ stacked = false }: { stacked?: boolean }) {
   const fabric = useFabric();
   const scheme = useScheme().data?.scheme;
+  const faults = useFaults().data?.faults;
   const [search, change] = useSearch();
   const link = search.get("link");
   const host = search.get("host");
@@ -67,6 +68,7 @@ export function LiveFabric({ stacked = false }: { stacked?: boolean }) {
                   chooseLink={chooseLink}
                   chooseHost={chooseHost}
                   modal={modal}
+                  faults={faults}
                 />
                 <Legend modal={modal} />
                 {!view.settled && <Quiet>Links are still being discovered.</Quiet>}

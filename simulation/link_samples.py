@@ -87,6 +87,7 @@ class LinkSampler:
             if self._watched is None:
                 names = run.spec.fabric.link_names()
                 if len(names) > MOST_LINKS:
+                    self._due_s = now + EVERY_S  # a run whose flows ask takes thousands of steps a second
                     return
                 links = [number for name in names for number in run.fabric.links[name]]
                 self._watched = _Watched(run.number, links)

@@ -46,12 +46,12 @@ def simulated_fabric_view(spec: Spec) -> SimulatedFabricView:
     snapshot = replace(snapshot, hosts=hosts)
     names = {link.name: link for link in FabricNames(snapshot).links}
 
-    def rate_kbps(name: str, access: bool) -> float | None:
-        rate_mbps = fabric.overrides.get(name, fabric.access if access else fabric.link).rate_mbps
+    def rate_kbps(name: str) -> float | None:
+        rate_mbps = fabric.link_named(name).rate_mbps
         return None if rate_mbps is None else rate_mbps * _KBPS
 
     links = [
-        SimulatedLink(name, link.access, link.up, rate_kbps(name, link.access))
+        SimulatedLink(name, link.access, link.up, rate_kbps(name))
         for name, link in ((name, names[name]) for name in fabric.link_names())
     ]
     rates = {link.name: link.rate_kbps for link in links if link.rate_kbps is not None}

@@ -35,8 +35,7 @@ def seen_fabric(fabric: FabricSpec, clock: float) -> SeenFabric:
     def port(switch: str, link: str) -> PortRef:
         dpid = dpids[switch]
         ports[dpid] += 1
-        common = fabric.access if link.startswith("h") else fabric.link
-        rate_mbps = fabric.overrides.get(link, common).rate_mbps
+        rate_mbps = fabric.link_named(link).rate_mbps
         rates[dpid, ports[dpid]] = round((rate_mbps or 0.0) * _BITS_PER_MBIT / clock)
         return PortRef(dpid, ports[dpid])
 

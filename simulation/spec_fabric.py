@@ -74,7 +74,7 @@ def simulated_fabric(fabric: FabricSpec, shaped: bool = False) -> SimulatedFabri
     common_bps = (plain["fabric_bps"], plain["host_bps"])
     for name, pair in numbers.items():
         common = fabric.access if name.startswith("h") else fabric.link
-        link = fabric.overrides.get(name, common)
+        link = fabric.link_named(name)
         rate = 0 if name in fabric.down else _bps(f"overrides.{name}", link)
         for number in pair:
             delay_ps = round(link.delay_ms * _PS_PER_MS) + (SWITCH_PS if shaped else 0)

@@ -91,6 +91,5 @@ def _links(spec: Spec, *, between_switches: bool) -> Iterator[tuple[str, Link]]:
     fabric = spec.fabric
     inner = between_switches and (fabric.topology == "fat-tree" or fabric.leaves > 1)
     for name in fabric.link_names():
-        of_host = name.startswith("h")
-        if not (inner and of_host):
-            yield name, fabric.overrides.get(name, fabric.access if of_host else fabric.link)
+        if not (inner and name.startswith("h")):
+            yield name, fabric.link_named(name)

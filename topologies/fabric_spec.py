@@ -109,6 +109,10 @@ class FabricSpec:
         """Return names of all links, in natural order."""
         return self.layout().link_names()
 
+    def link_named(self, name: str) -> Link:
+        """Return the link of that name: its own override, or what all of its kind are."""
+        return self.overrides.get(name, self.access if name.startswith("h") else self.link)
+
     def hosts(self) -> list[HostPlace]:
         """Return where the hosts sit, in order."""
         return list(self.layout().hosts)

@@ -19,7 +19,7 @@ from plain.yaml_source import Problem, Source, text_of
 from topologies.fabric_spec import FabricSpec, FabricSpecError
 from workloads.applications import ApplicationsError, hosts_of, mean_bytes, parts
 from workloads.arrivals import ArrivalsError, busy_s, flow_rate, start_times
-from workloads.description import MOST_FLOWS, Endpoint, Transport, Workload
+from workloads.description import MOST_FLOWS, SOURCE_PORTS, Endpoint, Transport, Workload
 from workloads.patterns import PatternError, senders
 from workloads.plan import offered_capacity_bps
 
@@ -285,10 +285,13 @@ class Meaning:
         number = (
             flows.count if flows.count is not None else rate * busy_s(flows.arrivals, flows.duration_s or 0)
         )
-        if number > MOST_FLOWS:
+        sources = len(senders(flows.pattern, hosts))
+        most = min(MOST_FLOWS, sources * SOURCE_PORTS)
+        if number > most:
             self._say(
                 ("workload", "flows"),
-                f"{number:.0f} flows are too many for one run; use more repeats instead",
+                f"{number:.0f} flows are too many for one run of {sources} sending hosts ({most}): use more repeats "
+                "instead",
             )
         if number < 1:
             self._say(

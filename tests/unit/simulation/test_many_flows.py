@@ -15,7 +15,8 @@ from engine.submission_bodies import SubmissionBody, SubmissionError
 from experiments.spec.spec import Spec
 from simulation.experiment import simulate_document
 from simulation.no_lab import no_lab
-from workloads.description import MOST_LAB_FLOWS, Sizes
+from workloads.description import MOST_LAB_FLOWS, SOURCE_PORTS, Sizes
+from workloads.patterns import senders
 
 
 def many(count: int) -> Spec:
@@ -47,3 +48,19 @@ def test_a_lab_refuses_what_it_has_no_ports_for(tmp_path: Path) -> None:
     answer = CliRunner().invoke(capstan, ["check", str(spec)])
     assert answer.exit_code == 0, answer.output
     assert "20000 flows are too many for one run on switches (16000)" in answer.stdout
+
+
+def test_check_refuses_more_flows_than_the_sending_hosts_have_ports(tmp_path: Path) -> None:
+    small = load_spec("small", ("ecmp",)).spec
+    sources = len(senders(small.workload.flows.pattern, small.endpoints()))
+    most = sources * SOURCE_PORTS
+    text = Path("experiments/presets/small.yaml").read_text(encoding="utf-8")
+    spec = tmp_path / "many.yaml"
+    for count, exit_code in (
+        (most * 9 // 10, 0),
+        (most + 1, 1),
+    ):  # sources are drawn: some send more than others
+        spec.write_text(text.replace("count: 20", f"count: {count}"), encoding="utf-8")
+        answer = CliRunner().invoke(capstan, ["check", str(spec)])
+        assert answer.exit_code == exit_code, answer.output
+    assert f"{most + 1} flows are too many for one run of {sources} sending hosts ({most})" in answer.output

@@ -59,14 +59,21 @@ def cluster(directory: Path, workers: int) -> Iterator[str]:
             start("worker", address, "--nthreads", "1", "--no-nanny", "--local-directory", str(directory))
         yield address
     finally:
-        for process in reversed(processes):
-            process.terminate()
-        for process in processes:
-            try:
-                process.wait(60)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        # a worker whose scheduler goes while it closes gives its closing up, and its process stays
+        scheduler = processes[:1]
+        for ending in (processes[1:], scheduler):
+            for process in ending:
+                process.terminate()
+            for process in ending:
+                end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def workers_of(server: Server, number: int) -> set[str]:

@@ -57,7 +57,10 @@ def bursts(flows: str, arrivals: str, lead_in_s: float = 0.0) -> str:
 
 
 def test_flows_of_bursts_are_counted_in_on_periods_alone() -> None:
-    assert problems(bursts("duration_s: 1000", "rate_per_s: 5000")) == [], "500 000, not 5 000 000"
+    many = bursts("duration_s: 1000", "rate_per_s: 5000").replace(
+        "spines: 4", "spines: 4\n  hosts_per_leaf: 50"
+    )
+    assert problems(many) == [], "500 000, not 5 000 000"
     [few] = problems(bursts("duration_s: 1", "rate_per_s: 5"))
     assert few[1:] == ("workload.flows.duration_s", "1.0 s at 5 flows/s is less than one flow; lengthen it")
     assert problems(bursts("duration_s: 3", "rate_per_s: 50", lead_in_s=2.0)) == []

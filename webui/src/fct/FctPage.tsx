@@ -28,7 +28,7 @@ import {
 interface Times {
   flowGroups: Group[];
   long: { flows: number; bitsPerS: number };
-  /** Why there are no groups yet; "": no flow has ended. */
+  /** Why it is not known whether flows have ended; "": none has. */
   missing: string;
 }
 
@@ -38,7 +38,7 @@ interface Times {
  */
 function useCompletionTimes(): Times {
   const source = useSource();
-  const { known, live } = useAllFlows();
+  const { query: flows, known, live } = useAllFlows();
   const scheme = useScheme().data?.scheme.name ?? null;
   const events = useQuery({
     queryKey: ["events", source, scheme],
@@ -51,9 +51,15 @@ function useCompletionTimes(): Times {
     () => groups(calm, events.data ? schemeIntervals(events.data.events, scheme) : []),
     [calm, events.data, scheme],
   );
-  const missing = events.data ? "" : (events.error?.message ?? "Asking when the scheme was changed…");
+  const missing =
+    waiting(events, "Asking when the scheme was changed…") ||
+    waiting(flows, "Asking for flows that have ended…");
   return { flowGroups, long: longGoodput(calm), missing };
 }
+
+/** Return why a query has no data, *asking* while its first answer is awaited; "": it has. */
+const waiting = (query: { data: unknown; error: Error | null }, asking: string): string =>
+  query.data ? "" : (query.error?.message ?? asking);
 
 /** Show completion times of live traffic, by size class and scheme. */
 export function FctPage() {

@@ -78,7 +78,7 @@ def heading(page: Page, number: int) -> None:
 
 def test_six_steps_by_arrow_keys(page: Page) -> None:
     page.goto("/")
-    expect(page.get_by_role("link", name="Tour")).to_be_visible()  # keys have effect from then on
+    expect(page.get_by_role("link", name="Tour", exact=True)).to_be_visible()  # keys have effect from then on
     page.keyboard.press("t")
     for number in range(1, 7):
         heading(page, number)

@@ -73,12 +73,11 @@ def simulated_fabric(fabric: FabricSpec, shaped: bool = False) -> SimulatedFabri
     numbers = _link_numbers(fabric, plain)
     common_bps = (plain["fabric_bps"], plain["host_bps"])
     for name, pair in numbers.items():
-        common = fabric.access if name.startswith("h") else fabric.link
         link = fabric.link_named(name)
         rate = 0 if name in fabric.down else _bps(f"overrides.{name}", link)
         for number in pair:
             delay_ps = round(link.delay_ms * _PS_PER_MS) + (SWITCH_PS if shaped else 0)
-            if rate != common_bps[common is fabric.access] or delay_ps:
+            if rate != common_bps[name.startswith("h")] or delay_ps:
                 changes.append((number, rate, delay_ps))
             rooms.append((number, *link.limits))
             if shaped and link.rate_mbps is not None:

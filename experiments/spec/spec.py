@@ -254,7 +254,7 @@ def uplinks_bps(fabric: FabricSpec) -> float | None:
     total = 0.0
     for name in fabric.link_names():
         if name.startswith(("l1-", "e1-")):
-            rate = fabric.overrides.get(name, fabric.link).rate_mbps
+            rate = fabric.link_named(name).rate_mbps
             if rate is None:
                 return None
             total += 0.0 if name in fabric.down else rate * 1e6

@@ -60,8 +60,7 @@ def cluster(directory: Path, workers: int) -> Iterator[str]:
         yield address
     finally:
         # a worker whose scheduler goes while it closes gives its closing up, and its process stays
-        scheduler = processes[:1]
-        for ending in (processes[1:], scheduler):
+        for ending in (processes[1:], processes[:1]):
             for process in ending:
                 process.terminate()
             for process in ending:

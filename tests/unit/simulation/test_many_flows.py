@@ -56,10 +56,8 @@ def test_check_refuses_more_flows_than_the_sending_hosts_have_ports(tmp_path: Pa
     most = sources * SOURCE_PORTS
     text = Path("experiments/presets/small.yaml").read_text(encoding="utf-8")
     spec = tmp_path / "many.yaml"
-    for count, exit_code in (
-        (most * 9 // 10, 0),
-        (most + 1, 1),
-    ):  # sources are drawn: some send more than others
+    fewer = most * 9 // 10  # sources are drawn: some send more than others
+    for count, exit_code in ((fewer, 0), (most + 1, 1)):
         spec.write_text(text.replace("count: 20", f"count: {count}"), encoding="utf-8")
         answer = CliRunner().invoke(capstan, ["check", str(spec)])
         assert answer.exit_code == exit_code, answer.output

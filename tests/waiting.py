@@ -34,7 +34,7 @@ def eventually(
 
 
 def _source(condition: Callable[[], object]) -> str:
-    """Where *condition* is written, and its first line."""
+    """Return where *condition* is written, and its first line."""
     code = getattr(condition, "__code__", None)
     if code is None:
         return repr(condition)

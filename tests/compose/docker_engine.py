@@ -62,7 +62,7 @@ class Engine:
 
 @contextmanager
 def docker_engine() -> Iterator[Engine]:
-    """An engine with the base image. Raises NoEngineError."""
+    """Yield an engine that has the base image. Raises NoEngineError."""
     if os.geteuid() != 0:
         raise NoEngineError("needs root")
     if answers(dict(os.environ)) and shutil.which("docker-compose"):
@@ -84,7 +84,7 @@ def docker_engine() -> Iterator[Engine]:
 
 
 def answers(environment: dict[str, str]) -> bool:
-    """Whether an engine answers."""
+    """Return whether an engine answers."""
     if shutil.which("docker") is None:
         return False
     asked = subprocess.run(["docker", "info"], env=environment, capture_output=True, check=False)
@@ -92,7 +92,7 @@ def answers(environment: dict[str, str]) -> bool:
 
 
 def install_missing() -> None:
-    """What an engine of our own needs is installed (no service is started)."""
+    """Install what an engine of our own needs; no service is started. Raises NoEngineError."""
     missing = [package for program, package in PACKAGES.items() if shutil.which(program) is None]
     if not missing:
         return
@@ -106,7 +106,7 @@ def install_missing() -> None:
 
 @contextmanager
 def own_engine(scratch: Path) -> Iterator[Engine]:
-    """A dockerd of our own, gone afterwards. Raises NoEngineError if it does not start."""
+    """Yield a dockerd of our own, gone afterwards. Raises NoEngineError if it does not start."""
     address = f"unix://{scratch}/docker.sock"
     environment = {**os.environ, "DOCKER_HOST": address}
     argv = ["dockerd", "--host", address, "--data-root", f"{scratch}/data", "--exec-root", f"{scratch}/exec"]
@@ -133,14 +133,14 @@ def own_engine(scratch: Path) -> Iterator[Engine]:
 
 
 def unmount_below(directory: Path) -> None:
-    """dockerd leaves its own network namespace mounted when it ends."""
+    """Unmount all below *directory*: dockerd leaves its own network namespace mounted when it ends."""
     mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     for mount in sorted((one for one in mounts if one.startswith(f"{directory}/")), reverse=True):
         subprocess.run(["umount", mount], check=False)
 
 
 def provide_base(engine: Engine) -> None:
-    """The base image: from a registry, else made here. Raises NoEngineError."""
+    """Provide the base image: from a registry, else made here. Raises NoEngineError."""
     if engine.run("docker", "image", "inspect", BASE, check=False).returncode == 0:
         return
     if not engine.own and engine.run("docker", "pull", BASE, timeout_s=120, check=False).returncode == 0:

@@ -80,11 +80,11 @@ class Stack:
         return found
 
     def get(self, path: str) -> Any:
-        """An answer of the API. Raises OSError."""
+        """Return the API's answer to a GET of *path*. Raises OSError."""
         return self.ask(path, None)
 
     def ask(self, path: str, body: dict[str, Any] | None) -> Any:
-        """The same, to a POST of *body*."""
+        """Return the API's answer to a POST of *body*, or to a GET if that is None. Raises OSError."""
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}/api/v1{path}",
@@ -105,14 +105,14 @@ def free_port() -> int:
 
 
 def interfaces() -> set[str]:
-    """Those that an engine makes on the host."""
+    """Return the names of the interfaces that an engine makes on the host."""
     return {
         name for name in os.listdir("/proc/sys/net/ipv4/conf") if name.startswith(("docker", "br-", "veth"))
     }
 
 
 def wait_for(what: str, met: Callable[[], Any], within_s: float, stack: Stack) -> Any:
-    """What *met* gives once it is true; OSError and KeyError count as not yet."""
+    """Return what *met* gives once it is true; OSError and KeyError count as not yet."""
     last: object = None
 
     def found() -> Any:
@@ -140,7 +140,7 @@ def engine() -> Iterator[Engine]:
 
 @pytest.fixture(scope="module")
 def stack(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """Built, not yet up; whatever happens, it is down afterwards."""
+    """Yield the stack, built and not yet up; whatever happens, it is down afterwards."""
     built = Stack(engine, tmp_path_factory.mktemp("compose"))
     try:
         built.compose("--profile", "postgres", "build", timeout_s=BUILD_S)
@@ -163,7 +163,7 @@ def ended(stack: Stack, number: int) -> bool:
 
 @contextmanager
 def page_of(stack: Stack) -> Iterator[Page]:
-    """The page in a real browser; it must have had no error of its own."""
+    """Yield a page in a real browser; fail if it had an error of its own."""
     errors: list[str] = []
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])

@@ -44,7 +44,7 @@ class BrowserNetwork:
             raise
 
     def program(self, path: str) -> Path:
-        """A program that starts the one at *path* in this network."""
+        """Write a program that starts the one at *path* in this network; return its path."""
         script = self._directory / "program"
         script.write_text(f'#!/bin/sh\nexec nsenter --net=/run/netns/{self._netns.name} -- {path} "$@"\n')
         script.chmod(0o755)
@@ -87,7 +87,7 @@ def _serve(listener: socket.socket, port: int) -> None:
 
 
 def _carry(source: socket.socket, target: socket.socket) -> None:
-    """All that comes from *source*, and its end."""
+    """Send all that comes from *source* to *target*, and then its end."""
     with suppress(OSError):
         while data := source.recv(PIECE):
             target.sendall(data)

@@ -49,7 +49,7 @@ SPEC = {
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Deployment]:
-    """CAPS; h2 sends short flows to h4 all the time, then h1 one long flow to h3."""
+    """Yield a lab under CAPS: h2 sends short flows to h4 all the time, then h1 one long flow to h3."""
     with Deployment(spec_from_dict(SPEC)) as made:
         for host in ("h3", "h4"):
             sink = start(made, host, SINK, PORT)
@@ -66,7 +66,7 @@ def start(lab: Deployment, host: str, program: str, *arguments: object) -> subpr
 
 
 def address(lab: Deployment, host: str) -> str:
-    """Overlay address of *host*."""
+    """Return the overlay address of *host*."""
     hosts = lab.client.fabric()["hosts"]
     found: str = next(one["overlay"][0] for one in hosts if one["name"] == host)
     return found
@@ -91,7 +91,7 @@ def browser(network: BrowserNetwork) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def page(lab: Deployment, browser: Browser, network: BrowserNetwork) -> Iterator[Page]:
-    """The dashboard in a window of a small projector's size; errors on its console fail the test that ends."""
+    """Yield the dashboard in a window of a small projector's size; errors on its console fail the test that ends."""
     assert (Path(__file__).parents[2] / "webui" / "dist" / "index.html").exists(), (
         "./capstan test builds the page"
     )
@@ -111,7 +111,7 @@ def photograph(pytestconfig: pytest.Config) -> Photographer:
 
 @pytest.fixture(autouse=True)
 def no_errors_on_the_console(page: Page) -> Iterator[None]:
-    """What a view logs as an error fails the test, but for what may be refused."""
+    """Fail the test if a view logs an error, but for what may be refused."""
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on(

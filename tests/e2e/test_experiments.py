@@ -24,7 +24,7 @@ _TOO_WIDE = """() => [...document.images]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A controller with a queue, at all addresses: so it asks for a token."""
+    """Yield a controller with a queue, at all addresses: so it asks for a token."""
     made = Server(tmp_path_factory.mktemp("experiments"), "--api-without-tls")
     made.api = "0.0.0.0:0"
     made.start()
@@ -211,7 +211,7 @@ def test_a_sweep_is_begun_and_its_points_are_shown(page: Page) -> None:
 
 
 def open_compared(page: Page) -> None:
-    """From a point of the sweep, which has ECMP and CAPS, beside the first experiment, of ECMP alone."""
+    """Open a point of the sweep, which has ECMP and CAPS, beside the first experiment, of ECMP alone."""
     page.goto("/compare")
     page.get_by_role("link", name=re.compile(r"^\d+: small")).first.click()
     page.get_by_role("region", name="Points of the sweep").get_by_role("link", name="load = 0.2").click()

@@ -28,7 +28,7 @@ FEW_FLOWS = "60"
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """What `capstan show small` says on its error output, while it runs."""
+    """Yield the file with what `capstan show small` writes to its error output, while it runs."""
     directory = tmp_path_factory.mktemp("show")
     log = directory / "errors"
     with log.open("w") as errors:
@@ -59,7 +59,7 @@ def page(said: Path, browser: Browser, network: BrowserNetwork) -> Iterator[Page
 
 @pytest.fixture(scope="module")
 def ours() -> list[int]:
-    """Numbers of the experiments that were begun here."""
+    """Return a list, empty at first, for the numbers of the experiments that are begun here."""
     return []
 
 

@@ -42,7 +42,7 @@ TITLES = (
 
 @pytest.fixture(scope="module")
 def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a controller that no switch has called."""
+    """Yield the API's address of a controller that no switch has called."""
     data = tmp_path_factory.mktemp("tour") / "data"
     words = ["serve", "--data", str(data), "--openflow", "127.0.0.1:0", "--api", "127.0.0.1:0"]
     process = subprocess.Popen(

@@ -67,7 +67,7 @@ def make(name: str) -> Target:
 
 
 def kept(target: str) -> Iterator[list[bytes]]:
-    """Cases that failed once."""
+    """Yield the cases that failed once, each as its messages."""
     for path in sorted((CORPUS / target).glob("*.txt")):
         yield [bytes.fromhex(line) for line in path.read_text().splitlines()]
 

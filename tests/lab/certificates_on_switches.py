@@ -44,7 +44,7 @@ def asked(fabric: Machines, path: str) -> Any:
 
 
 def changed_datagrams_are_dropped(fabric: Machines) -> None:
-    """A datagram with a bit changed is dropped for its code, and others arrive."""
+    """Assert that a datagram with a bit changed is dropped for its code all 20 times, and that no other is."""
 
     def counters() -> dict[str, float]:
         agents = {agent["host"]: agent for agent in asked(fabric, "agents")["agents"]}
@@ -65,7 +65,10 @@ def changed_datagrams_are_dropped(fabric: Machines) -> None:
 
 
 def a_switch_of_another_authority_is_refused(fabric: Machines, place: Path) -> None:
-    """It says it is l1, with a certificate in that name: l1 stays, and the log says why the other is refused."""
+    """Assert that a switch with a certificate of another authority is refused.
+
+    It says it is l1, with a certificate in that name: l1 stays, and the log says why the other is refused.
+    """
     run = fabric.run
     run("controller", f"openssl req -x509 {KEY} -subj /CN=l1 -keyout other-key.pem -out other.pem")
     run("controller", "ovsdb-tool create other.db /usr/share/openvswitch/vswitch.ovsschema")
@@ -95,7 +98,10 @@ def ups(fabric: Machines) -> dict[str, int]:
 
 
 def connect_again(fabric: Machines, switch: str) -> None:
-    """A connection that stands keeps the certificate that it began with; without any controller entries would go."""
+    """Connect *switch* anew: a connection that stands keeps the certificate that it began with.
+
+    It gets another target in between: without any controller, its entries would go.
+    """
     for target in ("ssl:127.0.0.1:6653", "ssl:192.0.2.10:6653"):
         mode = f"set controller {switch} connection_mode=out-of-band"
         fabric.run(switch, f"ovs-vsctl set-controller {switch} {target} -- {mode}")
@@ -104,7 +110,7 @@ def connect_again(fabric: Machines, switch: str) -> None:
 def authorities_are_replaced_without_a_lost_packet(
     fabric: Machines, place: Path, switches: list[str]
 ) -> None:
-    """The steps of the page's section on new authorities, while hosts send 50 packets a second."""
+    """Follow the page's section on new authorities while hosts send 50 packets a second; assert that none is lost."""
     run = fabric.run
     before = ups(fabric)
     log = place.parent / "h1" / "pings"

@@ -72,7 +72,7 @@ class Draw:
         return target
 
     def _recent(self, target: Target, now: float) -> int:
-        """Deaths within what counts, and some time more for when each is noticed."""
+        """Count a target's deaths within the time that counts, and 2 s more for when each is noticed."""
         return sum(at > now - WITHIN_S - 2 for at in self._deaths.get(target, ()))
 
 
@@ -96,7 +96,7 @@ class Chaos:
         self._transfers: list[tuple[subprocess.Popen[str], subprocess.Popen[str]]] = []
 
     def start_transfers(self) -> None:
-        """From each host to the next one of the other leaf, until `end_transfers`."""
+        """Start a transfer from each host to the next one of the other leaf; they last until `end_transfers`."""
         places = self._lab.spec.fabric.hosts()
         half = len(places) // 2
         for index, source in enumerate(places):
@@ -138,7 +138,7 @@ class Chaos:
         return Killed(target, back, time.monotonic() - at)
 
     def _of(self, target: Target) -> tuple[int, Callable[[], bool]]:
-        """A part's process, and whether it is back."""
+        """Return the PID of a part's process, and a function that returns whether the part is back."""
         lab = self._lab
         if target.kind == "controller":
             part = lab.part("controller")
@@ -201,7 +201,7 @@ def _line(process: subprocess.Popen[str]) -> None:
 
 
 def report(kills: Iterable[Killed]) -> str:
-    """Times until parts were back, as a table."""
+    """Return the times until parts were back, as a table."""
     kills = list(kills)
     lines = [
         f"{'part':<14} {'kills':>5} {'back: median':>13} {'worst':>8} {'bound':>8} {'whole: worst':>13}",
@@ -219,5 +219,5 @@ def report(kills: Iterable[Killed]) -> str:
 
 
 def late(kills: Iterable[Killed]) -> list[Killed]:
-    """Kills after which a part took longer than it may."""
+    """Return the kills after which a part took longer than it may."""
     return [one for one in kills if one.back_s > BOUNDS_S[one.target.kind]]

@@ -33,7 +33,7 @@ def _is_ours(variables: list[str]) -> bool:
 
 
 def _orphans() -> set[str]:
-    """Processes, directories, interfaces and control groups of ours that carry the id of a lab that does not run."""
+    """Return our processes, directories, interfaces and control groups that carry the id of a lab that does not run."""
     running = [record for record in labs() if record.alive]
     _foreign.update(
         record.lab_id

@@ -74,7 +74,7 @@ class Server:
         return self.process.wait(60)
 
     def ask(self, method: str, path: str, status: int = 200, json: dict[str, Any] | None = None) -> Any:
-        """The answer's JSON, or its text."""
+        """Send a request, and return the answer's JSON, or its text; fail if its status is not *status*."""
         with closing(Connection(f"http://{self.api}", None, 60)) as connection:
             answer = connection.send(method, path, body=json)
         assert answer.status_code == status, answer.text
@@ -96,7 +96,7 @@ class Server:
         return self.state(number)
 
     def worker(self, number: int) -> int:
-        """Process of the worker that is at an experiment."""
+        """Return the PID of the worker that is at an experiment, once there is one."""
         self.wait(lambda: bool(self.progress(number)["workers"]), 120)
         return int(self.progress(number)["workers"][0]["name"].rpartition(":")[2])
 
@@ -112,7 +112,7 @@ class Server:
 
 @contextmanager
 def serving(data: Path, *options: str) -> Iterator[Server]:
-    """A server with its files in *data*; nothing of it, or of its labs, is left."""
+    """Yield a server with its files in *data*, which is stopped afterwards; fail if a lab of it is left."""
     data.mkdir(exist_ok=True)
     before = {lab.lab_id for lab in labs()}
     server = Server(data, *options)
@@ -133,7 +133,7 @@ def _ours(process: int, data: Path) -> bool:
 
 
 def gone(process: int) -> bool:
-    """Whether a process has ended."""
+    """Return whether a process has ended."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -51,7 +51,7 @@ def run_scenario(name: str, *args: str) -> None:
 
 
 def start_launcher(then: str = "signal.pause()") -> tuple[subprocess.Popen[bytes], Callable[[str], None]]:
-    """A process that starts a lab and does something then, and a way to wait for its next word."""
+    """Start a process that starts a lab and does something then; return it and a way to wait for its next word."""
     # Without a buffer: a second word that waited in one would not be seen by select().
     process = subprocess.Popen([sys.executable, "-c", LAUNCHER + then], stdout=subprocess.PIPE, bufsize=0)
     assert process.stdout is not None
@@ -67,7 +67,7 @@ def start_launcher(then: str = "signal.pause()") -> tuple[subprocess.Popen[bytes
 
 
 def start_stop() -> None:
-    """A lab comes up, forwards, and goes; the world is as before. Twice, with the same id."""
+    """Start and stop a lab, twice with the same id; assert that the world is as before."""
     before = look()
     for _ in range(2):
         spec = FabricSpec(leaves=2, spines=2, hosts_per_leaf=2, link=Link(10), access=Link(50))
@@ -97,7 +97,7 @@ def end_by(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
 
 
 def interrupt(signal_name: str) -> None:
-    """A signal at several moments of the start, and once the lab is up: nothing is left to clean up."""
+    """Send a signal at several moments of the start, and once the lab is up: nothing is left to clean up."""
     number = signal.Signals[signal_name]
     before = look()
     process, wait_for = start_launcher()
@@ -118,7 +118,7 @@ def interrupt(signal_name: str) -> None:
 
 
 def killed_while_a_client_waits() -> None:
-    """A client of a switch whose database does not answer ends with the lab, not when it has no more patience."""
+    """Assert that a client of a switch whose database does not answer ends with the lab, not when its patience does."""
     before = look()
     process, wait_for = start_launcher(WAITING_CLIENT)
     for word in ("go", "up", "asks"):
@@ -132,7 +132,7 @@ def killed_while_a_client_waits() -> None:
 
 
 def launcher_and_reaper_killed() -> None:
-    """Launcher and reaper are killed: clean() finds and ends what survives."""
+    """Kill launcher and reaper; assert that clean() finds and ends what survives."""
     before = look()
     process, wait_for = start_launcher()
     wait_for("go")
@@ -156,7 +156,7 @@ def launcher_and_reaper_killed() -> None:
 
 
 def foreign_things_stay() -> None:
-    """Another program's switch, namespace, interface and processes outlive a dead lab's cleaning."""
+    """Assert that another program's switch, namespace, interface and processes outlive a dead lab's cleaning."""
     place = Path("/run/foreign-place")
     place.mkdir()
     env = {**os.environ, "OVS_RUNDIR": str(place), "OVS_LOGDIR": str(place), "OVS_DBDIR": str(place)}
@@ -234,7 +234,7 @@ except RuntimeError as error:
 
 
 def a_program_that(act: str, name: str, expected: str) -> None:
-    """The start of a lab ends in an error that names the program, or the node that waited for it; nothing is left."""
+    """Assert that the start of a lab leaves nothing, and its error names the program or the node that waited for it."""
     Path("/run/stand-ins").mkdir()
     env = stand_in(name, HUNG if act == "hangs" else act)
     before = look()
@@ -254,7 +254,7 @@ def a_program_that(act: str, name: str, expected: str) -> None:
 
 
 def interrupted_while_waiting_for(name: str) -> None:
-    """Ctrl-C while a program does not answer ends the start at once, and nothing is left."""
+    """Send Ctrl-C while a program does not answer; assert that the start ends at once, and nothing is left."""
     folder = Path("/run/stand-ins")
     folder.mkdir()
     env = stand_in(name, HUNG)
@@ -273,7 +273,7 @@ def interrupted_while_waiting_for(name: str) -> None:
 
 
 def doctor_leaves_nothing() -> None:
-    """The probes make interfaces, filters and tables, and none of them is there afterwards."""
+    """Assert that none of the interfaces, filters and tables that doctor's probes make is there afterwards."""
     before = look()
     done = subprocess.run([ROOT / "capstan", "doctor"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -30,14 +30,14 @@ VOLATILE = re.compile(r"conntrack_count|fastopen_key|/fs/(?!file-max|nr_open)|/p
 
 
 def group_of_this() -> Path | None:
-    """Directory of the control group that this process is in, outside of labs' groups; None if it may make none."""
+    """Return the directory of this process's control group, outside of labs' groups; None if it may make none."""
     place = place_for("world")
     return None if place is None else place.parent
 
 
 @contextmanager
 def group_for_world() -> Iterator[list[str]]:
-    """Words that start a program in a control group of its own; it fails if that cannot be removed then."""
+    """Yield words that start a program in a control group of its own; fail if that cannot be removed then."""
     above = group_of_this()
     if above is None:
         yield []
@@ -87,7 +87,7 @@ def read(path: str) -> str:
 
 
 def others() -> tuple[dict[str, str], dict[str, str]]:
-    """Of each process but this one and zombies, by pid: its words, and its network."""
+    """Return the words and the network of each process but this one and zombies, both by PID."""
     processes, networks = {}, {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         state = read(f"/proc/{name}/stat").rpartition(")")[2].split()
@@ -99,7 +99,7 @@ def others() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def look() -> dict[str, Any]:
-    """All that a lab could leave behind in this world."""
+    """Return all that a lab could leave behind in this world, by kind."""
     processes, networks = others()
     descriptors = [
         os.readlink(f"/proc/self/fd/{fd}")
@@ -127,13 +127,13 @@ def look() -> dict[str, Any]:
 
 
 def groups() -> list[str]:
-    """Control groups below the world's."""
+    """Return the names of the control groups below the world's."""
     top = group_of_this()
     return [] if top is None else sorted(path.name for path in top.iterdir() if path.is_dir())
 
 
 def expect_group(lab_id: str) -> None:
-    """A running lab has one group, with all processes in it but its reaper and this one.
+    """Assert that a running lab has one group, with all processes in it but its reaper and this one.
 
     The launcher's own commands (tc, which looks at the queues of a switch that has come) are outside while they last.
     """
@@ -157,13 +157,13 @@ def expect_group(lab_id: str) -> None:
 
 
 def files_below(top: str) -> Iterator[str]:
-    """All that is there, also while some of it is being taken away."""
+    """Yield the paths of all that is below *top*, also while some of it is being taken away."""
     for place, directories, names in os.walk(top):
         yield from (os.path.join(place, name) for name in (*directories, *names))
 
 
 def look_since(before: dict[str, Any]) -> dict[str, Any]:
-    """As look(), less the mounts that vanished: they are copies, and go when their originals go elsewhere."""
+    """Return look(), as if no mount had vanished: those are copies, and go when their originals go elsewhere."""
     now = look()
     if set(now["mounts"]) <= set(before["mounts"]):
         now["mounts"] = before["mounts"]
@@ -171,7 +171,7 @@ def look_since(before: dict[str, Any]) -> dict[str, Any]:
 
 
 def expect_same(before: dict[str, Any], seconds: float, what: str) -> None:
-    """The world becomes as it was within some seconds."""
+    """Assert that the world becomes as it was within so many seconds."""
     deadline = time.monotonic() + seconds
     while (now := look_since(before)) != before and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -104,7 +104,7 @@ def state(
 
 
 def everything() -> SwitchState:
-    """One of every kind of thing that can be wanted of a switch with three ports."""
+    """Return one of every kind of thing that can be wanted of a switch with three ports."""
     udp = {"eth_type": 0x800, "ip_proto": 17}
     buckets = tuple(Bucket((SetField("udp_src", port), Output(port)), port) for port in (1, 2, 3))
     return state(

@@ -35,7 +35,7 @@ def run(*argv: str) -> str:
 
 
 def answers(path: Path) -> bool:
-    """Whether a program listens at a Unix socket; its file is there before."""
+    """Return whether a program listens at a Unix socket; its file is there before."""
     with socket.socket(socket.AF_UNIX) as one, contextlib.suppress(OSError):
         one.connect(str(path))
         return True
@@ -53,7 +53,7 @@ class Netns:
         return run("ip", "netns", "exec", self.name, *argv)
 
     def socket(self, interface: str) -> socket.socket:
-        """A packet socket on *interface* inside the namespace (all protocols)."""
+        """Return a packet socket on *interface* inside the namespace (all protocols)."""
 
         def make() -> socket.socket:
             sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -63,7 +63,7 @@ class Netns:
         return self.inside(make)
 
     def inside(self, make: Callable[[], socket.socket]) -> socket.socket:
-        """A socket that is made inside the namespace, where it stays."""
+        """Return a socket that is made inside the namespace, where it stays."""
 
         def work() -> socket.socket:
             fd = os.open(f"/var/run/netns/{self.name}", os.O_RDONLY)
@@ -148,7 +148,7 @@ class Switch:
         return run("ovs-appctl", "-t", f"{self.dir}/vs.ctl", *args)
 
     def add_port(self, name: str, number: int, wait: bool = True) -> str:
-        """A veth as port *number*; returns the name of its other end (in the same namespace)."""
+        """Add a veth as port *number*; return the name of its other end (in the same namespace)."""
         peer = f"{name}x"
         self.netns("ip", "link", "add", name, "type", "veth", "peer", "name", peer)
         for end in (name, peer):
@@ -162,7 +162,7 @@ class Switch:
         self.processes[name].send_signal(number)
 
     def kill(self) -> None:
-        """kill -9 the switch (its database lives on)."""
+        """Kill the switch's daemon with SIGKILL (its database lives on)."""
         self.send_signal(signal.SIGKILL)
         self.processes["ovs-vswitchd"].wait()
 
@@ -171,7 +171,7 @@ class Switch:
         self.vsctl("set", "controller", "br", f'target="tcp:{self._root}:{port}"')
 
     def tables(self) -> list[str]:
-        """Flows as `ovs-ofctl dump-flows` prints them, sorted, without counters and times."""
+        """Return the flows as `ovs-ofctl dump-flows` prints them, sorted, without counters and times."""
         text = self.ofctl("dump-flows", "--no-stats")
         return sorted(
             line.strip()
@@ -198,7 +198,7 @@ class Switch:
 
 @contextlib.contextmanager
 def switch(dpid: int, port: int, ports: int = 0) -> Iterator[Switch]:
-    """A switch with *ports* ports p1.., numbered from 1, that connects to the shell on *port*."""
+    """Yield a switch with *ports* ports p1.., numbered from 1, that connects to the shell on *port*."""
     made = Switch(dpid, port)
     try:
         for number in range(1, ports + 1):

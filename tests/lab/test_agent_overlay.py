@@ -56,7 +56,7 @@ def ended(pair: AgentPair, host: int, by: signal.Signals) -> int:
 
 
 def replies(pair: AgentPair, address: str) -> int:
-    """Answers to pings that have come to host 0, by its kernel."""
+    """Return how many answers to pings have come to host 0, by its kernel."""
     if ":" in address:
         lines = pair.run(0, ["cat", "/proc/net/snmp6"]).splitlines()
         return int(next(line.split()[1] for line in lines if line.startswith("Icmp6InEchoReplies ")))
@@ -219,7 +219,7 @@ for size in (0, 1, 31, 32, 100, 1400) * 20:
 def transfer(
     pair: AgentPair, address: str, megabytes: int, between: Callable[[], None] | None = None
 ) -> None:
-    """A file goes from host 1 to host 0, and arrives as it was; *between* happens on the way."""
+    """Send a file from host 1 to host 0; assert that it arrives as it was. *between* happens on the way."""
     content = os.urandom(megabytes << 20)
     path = pair.directory / "content"
     path.write_bytes(content)

@@ -28,7 +28,7 @@ def underlays() -> Iterator[tuple[Underlay, Underlay]]:
 
 
 def received(underlay: Underlay, count: int) -> list[tuple[bytes, str, int, int]]:
-    """Datagrams as they came."""
+    """Wait for *count* datagrams, and return them as they came."""
     got: list[tuple[bytes, str, int, int]] = []
     while len(got) < count:
         ready, _, _ = select.select(list(underlay.sockets), [], [], PATIENCE_S)

@@ -85,7 +85,7 @@ def small_flows(lab: Deployment, host: str) -> subprocess.Popen[str]:
 
 
 def transfer(lab: Deployment, port: int) -> None:
-    """A large flow of h1 and small ones of h2, all to h3, at once."""
+    """Send a large flow of h1 and small ones of h2, all to h3, at once."""
     receiver = receive(lab, port)
     large = send(lab, "h1", port, LARGE)
     said(large, "connected")
@@ -134,7 +134,7 @@ def test_with_caps_granted_flows_use_all_paths_alike_and_small_ones_are_coded(la
 
 
 def queued(lab: Deployment, queues: int) -> list[int]:
-    """Bytes that went through each queue of the first leaf's ports to the spines."""
+    """Return the bytes that went through each queue of the first leaf's ports to the spines."""
     asked = time.monotonic()
     eventually(
         lambda: all(
@@ -203,7 +203,7 @@ def test_hyline_grants_a_flow_one_path_and_lets_the_next_one_wait(lab: Deploymen
 
 
 def two_flows(lab: Deployment, port: int, first: str) -> list[subprocess.Popen[str]]:
-    """Endless flows of h1 to h3, which runs the program *first*, and to h4; the former has less left. All processes."""
+    """Start endless flows of h1 to h3 (which runs *first*) and h4; that to h3 has less left. Return all processes."""
     processes = []
     for host, total, program in (("h3", 1 << 28, first), ("h4", 1 << 30, programs.DISCARD)):
         receiver = start(lab, host, program, port)

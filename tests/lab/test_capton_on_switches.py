@@ -63,7 +63,7 @@ def lab() -> Iterator[Deployment]:
 
 
 def send(lab: Deployment, host: str, port: int, size: int, *, held: bool = False) -> subprocess.Popen[str]:
-    """A flow of which *size* bytes are announced, to h3. held: it is not over before `result` is asked for."""
+    """Start a flow to h3, with *size* bytes announced. held: it is not over before `result` is asked for."""
     own = next(place.overlay for place in lab.spec.fabric.hosts() if place.name == host)
     root = str(programs.__file__).rsplit("/tests/", 1)[0]
     return start(lab, host, ANNOUNCED, RECEIVER, port, own, size, *(["held"] if held else []), root)
@@ -90,7 +90,7 @@ def test_the_smaller_flow_goes_first_and_every_path_gets_its_share(lab: Deployme
     receivers = [receive(lab, PORT), receive(lab, PORT + 1)]
 
     def standing() -> tuple[dict[str, float], dict[str, Any]]:
-        """At one moment, each sender's rate, and the links."""
+        """Return each sender's rate (bit/s), and the links, at one moment."""
         view = lab.client.capton()
         rates = {flow["source"]: flow["rate_bps"] for flow in view["flows"]}
         return rates, {link["name"]: link for link in view["links"]}

@@ -32,7 +32,7 @@ def lab() -> Iterator[Deployment]:
 
 
 def links(lab: Deployment) -> dict[str, dict[str, Any]]:
-    """All virtual links; none of them may be promised twice."""
+    """Return all virtual links by name; assert that none of them is promised twice."""
     found = {link["name"]: link for link in lab.client.capton()["links"]}
     for link in found.values():
         assert link["granted_bps"] <= link["capacity_bps"], link
@@ -40,7 +40,7 @@ def links(lab: Deployment) -> dict[str, dict[str, Any]]:
 
 
 def granted(lab: Deployment, *names: str) -> list[int]:
-    """What is granted of some links, at one moment."""
+    """Return what is granted of some links (bit/s), at one moment."""
     found = links(lab)
     return [found[name]["granted_bps"] for name in names]
 

@@ -56,7 +56,7 @@ def run(*command: str) -> str:
 
 
 def tun(name: str, namespace: str, address: str) -> int:
-    """A TUN device, a packet at a time, whose other side is in a network namespace of its own."""
+    """Return the descriptor of a TUN device (packet by packet) whose other side has a network namespace of its own."""
     fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     fcntl.ioctl(fd, 0x400454CA, struct.pack("16sH22x", name.encode(), 0x1001))
     run("ip", "netns", "add", namespace)
@@ -73,7 +73,7 @@ def tun(name: str, namespace: str, address: str) -> int:
 
 @pytest.fixture
 def devices() -> Iterator[tuple[tuple[str, int], tuple[str, int]]]:
-    """Namespace and descriptor of the sender's and the receiver's TUN device."""
+    """Yield namespace and descriptor of the sender's and the receiver's TUN device."""
     names = [f"capton{os.getpid()}{side}" for side in "ab"]
     fds: list[int] = []
     try:
@@ -89,7 +89,7 @@ def devices() -> Iterator[tuple[tuple[str, int], tuple[str, int]]]:
 
 
 def counters(namespace: str) -> dict[str, int]:
-    """TCP's counters of a namespace, by name."""
+    """Return TCP's counters of a namespace, by name."""
     found: dict[str, int] = {}
     for file in ("snmp", "netstat"):
         lines = run("ip", "netns", "exec", namespace, "cat", f"/proc/net/{file}").splitlines()
@@ -106,7 +106,7 @@ def packets_of(fd: int) -> Iterator[bytes]:
 
 @contextmanager
 def transfer(sender: str, receiver: str) -> Iterator[subprocess.Popen[str]]:
-    """A client in *sender* that sends SIZE bytes to a server in *receiver*, and prints how many that has."""
+    """Yield a client in *sender* that sends SIZE bytes to a server in *receiver*, and prints how many that has."""
     server = subprocess.Popen(
         ["ip", "netns", "exec", receiver, "python3", "-c", _SERVER], stdout=subprocess.PIPE, text=True
     )

@@ -115,7 +115,7 @@ class Held:
         self.lab, self.api = up.groups()
 
     def end(self) -> str:
-        """Ctrl-C; what was on standard output."""
+        """Send Ctrl-C; return what was on standard output."""
         self.process.send_signal(signal.SIGINT)
         said, _ = self.process.communicate(timeout=PATIENCE_S)
         assert self.process.returncode == 0, self.errors.read_text()

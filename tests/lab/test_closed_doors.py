@@ -54,7 +54,7 @@ def lab() -> Iterator[Deployment]:
 
 
 def packet_ins(lab: Deployment) -> int:
-    """How many packets switches have sent to the controller since its start."""
+    """Return how many packets switches have sent to the controller since its start."""
     text = lab.client.metrics()
     [count] = re.findall(r'capstan_openflow_total\{what="packet-ins"\} (\S+)', text)
     return int(float(count))
@@ -77,7 +77,7 @@ def test_what_a_host_sends_from_anothers_address_is_dropped(lab: Deployment) -> 
     assert listener.stdout.readline().strip() == attacker.underlay, "the last packet, and the first to come"
 
     def dropped() -> str:
-        """The entry of the target's address, with what it has counted; the datapath's figures come within a second."""
+        """Return the entry of the target's address, with its counters: the datapath's figures come within a second."""
         entries = lab.lab.switch("l1").ofctl("dump-flows", f"table={Table.FOREIGN}").splitlines()
         [entry] = [entry for entry in entries if f"nw_src={target.underlay} " in entry]
         return entry

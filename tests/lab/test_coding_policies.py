@@ -77,7 +77,7 @@ def policy(scheme: str, version: int, **changes: Any) -> Policy:
 
 
 def listening(pair: AgentPair, port: int) -> subprocess.Popen[str]:
-    """A receiver that is ready."""
+    """Start a receiver, and return it when it is ready."""
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     receiver = pair.popen(1, [sys.executable, "-S", "-c", programs.RECEIVE, str(port)], **options)
     assert receiver.stdout is not None
@@ -100,7 +100,7 @@ def transfer(pair: AgentPair, size: int, port: int) -> None:
 
 
 def repairs_of(pair: AgentPair, port: int) -> int:
-    """What host 0 has sent of them for the transfer to that port."""
+    """Return how many repairs host 0 has sent for the transfer to that port."""
     (repairs,) = [
         flow.repairs
         for flow in pair.server.report(True, 60.0).hosts["h1"]
@@ -152,7 +152,7 @@ def test_repairs_on_the_wire_are_those_of_the_equations() -> None:
             return pair.counters(0).get("blocking_probability.h2", 0.1)
 
         def next_loss_rate() -> float:
-            """What the agent says of it after now."""
+            """Return the loss rate that the agent reports after now."""
             before = pair.counters(0)
             wait_until(lambda: pair.counters(0) is not before, 60, lambda: "the agent reports its counters")
             return loss_rate()

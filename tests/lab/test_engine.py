@@ -26,7 +26,7 @@ def tiny(count: int = 6, repeats: int = 1) -> dict[str, Any]:
 
 
 def lab_of(server: Server, number: int) -> str:
-    """Id of the lab of an experiment, once it is registered."""
+    """Return the id of an experiment's lab, once it is registered."""
 
     def found() -> str | None:
         workers = server.progress(number)["workers"]
@@ -77,7 +77,7 @@ def test_killed_worker_and_killed_controller_lose_no_run_and_none_is_done_twice(
     runs, flows = int(random.integers(1, 3)), int(random.integers(1, 5))
 
     def moment() -> bool:
-        """So many runs are kept, and so many flows of the next one are over."""
+        """Return whether so many runs are kept, and so many flows of the next one are over."""
         now = server.progress(number)
         return bool(now["runs_done"] > runs or (now["runs_done"], now["flows_finished"]) >= (runs, flows))
 

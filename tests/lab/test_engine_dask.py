@@ -33,7 +33,7 @@ SOON_GONE: Final = ("--patience-s", "2")
 
 
 def address_in(reported: Path) -> str | None:
-    """What a scheduler has written of itself, once all of it is there."""
+    """Return the address that a scheduler has written, once all of it is there; until then None."""
     with suppress(OSError, ValueError):
         return str(json.loads(reported.read_text())["address"])
     return None
@@ -41,7 +41,7 @@ def address_in(reported: Path) -> str | None:
 
 @contextmanager
 def cluster(directory: Path, workers: int) -> Iterator[str]:
-    """A scheduler and its workers, processes of their own; yields the scheduler's address."""
+    """Yield the address of a scheduler; it and its workers are processes of their own."""
     reported = directory / "scheduler.json"
     processes = []
 

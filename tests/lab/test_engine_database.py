@@ -25,7 +25,7 @@ SPEC = {**TINY, "schemes": ["ecmp"], "repeats": 6}
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 4 MiB."""
+    """Yield a directory with a file system of 4 MiB."""
     place = tmp_path / "disk"
     place.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "capstan-test", place], check=True)
@@ -88,7 +88,7 @@ def test_a_worker_gives_up_on_a_database_that_is_down_and_is_gone_on_with(tmp_pa
 
 
 def finish_again(server: Server, number: int, first: set[int], words: str) -> None:
-    """It ended with these words, and when it is run again those first runs stay and the others are added."""
+    """Assert that an experiment ended with *words*, and that a rerun keeps its first runs and adds the others."""
     server.until(number, "interrupted", "failed", timeout_s=120)
     assert re.search(words, server.ask("GET", f"/experiments/{number}")["error"])
     server.ask("POST", f"/experiments/{number}/rerun", 202)

@@ -22,18 +22,18 @@ TOTAL = 500_000
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Deployment]:
-    """One path, so that what is slow is on it."""
+    """Yield a lab with one path, so that what is slow is on it."""
     with deployment(fabric(1, rate=RATE) | {"access": {"rate_mbps": ACCESS}}, "ecmp") as made:
         yield made
 
 
 def rate_of(lab: Deployment, name: str) -> float:
-    """kbit/s, as the API has it."""
+    """Return the rate of a link in kbit/s, as the API has it."""
     return next(float(one["rate_kbps"]) for one in ask(lab, "GET", "/links")["links"] if one["name"] == name)
 
 
 def kernel_rates(lab: Deployment, interface: str, node: str) -> set[str]:
-    """Rates of the classes at a port."""
+    """Return the rates of the classes at a port."""
     pid = lab.lab.net[node].pid
     argv = ["nsenter", f"--net=/proc/{pid}/ns/net", "tc", "class", "show", "dev", interface]
     words = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
@@ -41,7 +41,7 @@ def kernel_rates(lab: Deployment, interface: str, node: str) -> set[str]:
 
 
 def transfer_s(lab: Deployment, port: int) -> float:
-    """Seconds that TOTAL bytes take from h1 to h2."""
+    """Return the seconds that TOTAL bytes take from h1 to h2."""
     receiver = start(lab, "h2", programs.RECEIVE, port)
     assert receiver.stdout is not None
     assert "listening" in receiver.stdout.readline()

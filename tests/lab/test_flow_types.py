@@ -65,7 +65,7 @@ def _learn_every(lab: Deployment, interval_s: float) -> None:
 
 
 def _unknown(lab: Deployment) -> float:
-    """Flows of h1 whose type its agent did not know."""
+    """Count the flows of h1 whose type its agent did not know."""
     (agent,) = [one for one in lab.client.agents() if one["host"] == "h1"]
     return float(agent["counters"].get("flows_of_unknown_type", 0))
 
@@ -75,7 +75,7 @@ def _learner(lab: Deployment) -> dict[str, Any]:
 
 
 def _sent_bytes(lab: Deployment) -> list[int]:
-    """Bytes of each queue of the leaf's ports to spines (that to its host has no rate, and so no queues)."""
+    """Return the bytes of each queue of the leaf's ports to spines (that to its host has no rate, and so no queues)."""
     asked = time.monotonic()
     eventually(
         lambda: all(

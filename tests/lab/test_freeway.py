@@ -53,13 +53,13 @@ class Seen:
                 known[int(stamp)] = known.get(int(stamp), 0) + count
 
     def enough(self, senders: int) -> bool:
-        """Whether all long flows were reported, control packets of one of them, and short flows."""
+        """Return whether all long flows were reported, control packets of one of them, and short flows."""
         short, long, control = (self.paths.get(kind, {}) for kind in ("short", "long", "control"))
         reported = sum(sum(paths.values()) >= LONG_PACKETS for paths in long.values())
         return reported >= senders and bool(long.keys() & control.keys()) and len(short) >= SHORT_FLOWS
 
     def check(self) -> None:
-        """Each flow keeps to one path in each class, and each class to its own paths."""
+        """Assert that each flow keeps to one path in each class, and each class to its own paths."""
         for kind, own in (("short", "low_latency"), ("control", "low_latency"), ("long", "throughput")):
             for flow, paths in self.paths.get(kind, {}).items():
                 assert len(paths) == 1, f"{kind} datagrams of {flow} took {paths}: {self}"
@@ -76,13 +76,13 @@ def partitions(lab: Deployment) -> list[dict[str, Any]]:
 
 
 def settled(lab: Deployment) -> dict[str, Any]:
-    """The present split, once it is so old that what was sent before it has left."""
+    """Return the present split, once it is so old that what was sent before it has left."""
     eventually(lambda: time.time() - partitions(lab)[-1]["at"] > QUIET_S)
     return partitions(lab)[-1]
 
 
 def under_one_split(lab: Deployment, senders: int) -> Seen:
-    """What h2 receives under one split until it is enough; where the split changes, under the next one."""
+    """Return what h2 receives under one split until it is enough; where the split changes, under the next one."""
     seen = None
     deadline = time.monotonic() + 100
     while time.monotonic() < deadline:

@@ -31,7 +31,7 @@ def said(lab: Lab, host: str, *argv: str) -> str:
 
 
 def route_over_first_spine(lab: Lab) -> None:
-    """h1 - l1 - s1 - l2 - h2, both ways, by plain flows."""
+    """Add the route h1 - l1 - s1 - l2 - h2, both ways, by plain flows."""
     for switch, (one, other) in {"l1": (1, 2), "s1": (1, 2), "l2": (1, 2)}.items():
         for came, goes in ((one, other), (other, one)):
             lab.switch(switch).ofctl("add-flow", f"in_port={came},actions=output:{goes}")
@@ -58,7 +58,7 @@ def lab() -> Iterator[Lab]:
 
 
 def disciplines(lab: Lab, name: str) -> list[str]:
-    """What `tc` shows of a switch's ports, without counters."""
+    """Return what `tc` shows of a switch's ports, without counters."""
     switch = lab.switch(name)
     shell = ["nsenter", f"--net=/proc/{switch.pid}/ns/net", "tc"]
     shown = []
@@ -106,7 +106,7 @@ def test_hosts_tcp_settings(lab: Lab) -> None:
 
 
 def machine_wide_settings() -> list[str]:
-    """TCP's sysctls of this namespace, without what others may change meanwhile: interfaces, kernel modules."""
+    """Return the sysctls below net.ipv4, without what others may change meanwhile: interfaces, kernel modules."""
     out = subprocess.run(["sysctl", "net.ipv4"], capture_output=True, check=True, text=True).stdout
     others = (".conf.", ".neigh.", ".tcp_available_congestion_control")
     return [line for line in out.splitlines() if not any(name in line for name in others)]
@@ -155,7 +155,7 @@ def test_mininet_objects_are_real(lab: Lab) -> None:
 
 
 def flood(lab: Lab) -> subprocess.Popen[bytes]:
-    """UDP from h1 to h2, about 30 Mbit/s: more than the fabric carries."""
+    """Start UDP from h1 to h2, about 30 Mbit/s: more than the fabric carries."""
     code = (
         "import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
         "while 1: s.sendto(b'x' * 1400, ('10.0.2.1', 9)); time.sleep(3e-4)"
@@ -164,7 +164,7 @@ def flood(lab: Lab) -> subprocess.Popen[bytes]:
 
 
 def expect_full_buffer(lab: Lab) -> None:
-    """The port's own queue is the one that drops, not a packet socket long before it."""
+    """Assert that the port's own queue is the one that drops, not a packet socket long before it."""
     dropped = lab.port_counters("l1-s1")[0].dropped_packets
     with flood(lab) as sender:
         try:
@@ -175,7 +175,7 @@ def expect_full_buffer(lab: Lab) -> None:
 
 
 def carried_is_limited(lab: Lab, mbps: float) -> None:
-    """Beside a flood, l1 sends to s1 no more than *mbps* in any time (however long a busy machine makes it)."""
+    """Assert that l1, beside a flood, sends s1 at most *mbps* in any time (however long a busy machine makes it)."""
     with flood(lab) as sender:
         try:
             eventually(lambda: lab.port_counters("l1-s1")[0].queued_packets > 50)
@@ -212,7 +212,7 @@ def test_a_link_is_made_slower_while_it_carries(lab: Lab) -> None:
 
 
 def port_states(lab: Lab, name: str) -> dict[str, bool]:
-    """Which of a switch's ports are live, by OpenFlow."""
+    """Return which of a switch's ports are live, as OpenFlow says."""
     blocks = re.split(r"\n (?=\S)", lab.switch(name).ofctl("dump-ports-desc"))[1:]
     return {block.split("(")[1].split(")")[0]: "LIVE" in block for block in blocks}
 

@@ -107,7 +107,7 @@ def test_an_interrupt_while_a_taken_id_is_registered_ends_nothing_of_the_other_l
 
 
 def _reaper_of_another_process(lab_id: str) -> object:
-    """A reaper whose launcher is not the process that has the other lab."""
+    """Start a reaper whose launcher is not the process that has the other lab."""
     import subprocess
     import sys
 

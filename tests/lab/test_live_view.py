@@ -32,7 +32,7 @@ def ask(lab: Deployment, method: str, path: str, json: dict[str, Any] | None = N
 
 @contextmanager
 def stream(lab: Deployment, topics: str) -> Iterator[Iterator[tuple[str, dict[str, Any]]]]:
-    """(topic, data) of each event."""
+    """Yield an iterator of (topic, data) of each event."""
     with (
         closing(Connection(lab.client.url, None, PATIENCE_S)) as connection,
         closing(connection.events(topics)) as events,
@@ -46,7 +46,7 @@ def paths(lab: Deployment) -> list[dict[str, Any]]:
 
 
 def over(flow: dict[str, Any], total: int) -> bool:
-    """Whether nothing was reported of a flow once it had sent so much; before, a busy machine may be silent."""
+    """Return whether reports of a flow ended once it had sent so much; before, a busy machine may be silent."""
     return flow["state"] == "ended" and flow["bytes"] >= total
 
 

@@ -58,7 +58,7 @@ def fabric() -> Iterator[Deployment]:
 
 
 def own_changes(fabric: Deployment, cursor: int) -> list[dict[str, Any]]:
-    """Changes of leaf l1's mode since *cursor*; the other leaf, to which packets only come from above, has none."""
+    """Return changes of leaf l1's mode since *cursor*; the other leaf, with packets only from above, has none."""
     events, _ = fabric.client.modes(cursor)
     assert {event["leaf"] for event in events} <= {"l1"}
     return [dict(event) for event in events]
@@ -71,7 +71,7 @@ def program(fabric: Deployment, host: str | None, *words: object) -> Any:
 
 
 def long_stream(fabric: Deployment) -> Any:
-    """Long-class datagrams from h1 to h2 all the time, and a short one for each line on its standard input."""
+    """Start an endless stream of long-class datagrams from h1 to h2; a line on its standard input adds a short one."""
     source, destination = (place.underlay for place in fabric.spec.fabric.hosts())
     return program(fabric, "h1", "send", "h1-eth0", source, destination, LONG_PER_SECOND)
 
@@ -81,7 +81,7 @@ def test_a_short_packet_turns_its_leaf_on_and_silence_turns_it_off(fabric: Deplo
     observer, sender = program(fabric, None, "observe"), long_stream(fabric)
 
     def sent() -> int:
-        """Packets that leaf l1 has sent to spines."""
+        """Return how many packets leaf l1 has sent to spines."""
         return sum(fabric.lab.port_counters(f"l1-s{n}")[0].sent_packets for n in range(1, UPLINKS + 1))
 
     def wait_until_many_left() -> None:

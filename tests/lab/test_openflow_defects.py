@@ -37,7 +37,7 @@ DPID = 0x21
 
 
 def free_port() -> int:
-    """A port for a program that takes only one: not of those that the kernel gives away meanwhile."""
+    """Return a port for a program that takes only one: not of those that the kernel gives away meanwhile."""
     first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
     choices = [port for port in range(10_000, 65_536) if not first <= port <= last]
     while True:
@@ -75,7 +75,7 @@ class Bare:
                 self.looks += 1
 
     def look_anew(self) -> None:
-        """Until threads were counted since this call."""
+        """Wait until threads were counted since this call."""
         looks = self.looks
         eventually(lambda: self.looks >= looks + 2)
 

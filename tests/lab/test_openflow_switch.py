@@ -66,7 +66,7 @@ def control() -> Iterator[Control]:
 
 
 def frame(source_port: int = 20000, destination_port: int = 47001, dscp: int = 8) -> bytes:
-    """A UDP packet from 10.0.1.1 to 10.0.2.1."""
+    """Return a frame with a UDP packet from 10.0.1.1 to 10.0.2.1."""
     payload = bytes(32)
     udp = struct.pack("!HHHH", source_port, destination_port, 8 + len(payload), 0) + payload
     addresses = bytes([10, 0, 1, 1, 10, 0, 2, 1])
@@ -191,7 +191,7 @@ def test_taking_over_deletes_what_is_stale_and_loses_no_packet() -> None:
         out = real.netns.socket("p1x")
 
         def drained() -> bool:
-            """Whether all that was sent has arrived; only one thread at a time may ask."""
+            """Return whether all that was sent has arrived; only one thread at a time may ask."""
             nonlocal arrived
             for sock in received.values():
                 with suppress(BlockingIOError):

@@ -242,7 +242,7 @@ def test_controllers_die_and_are_followed_without_a_lost_packet(
     )
 
     def generations() -> list[set[str]]:
-        """Of each switch's flows, the controllers that wrote them."""
+        """Return, for each switch's flows, the controllers that wrote them."""
         tables = [lab.lab.switch(name).ofctl("dump-flows", "--no-stats") for name in lab.lab.switches]
         return [{number.zfill(16)[:4] for number in re.findall(r"cookie=0x(\w+)", text)} for text in tables]
 

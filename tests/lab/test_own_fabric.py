@@ -67,7 +67,7 @@ def test_a_machine_without_tun_or_ip_gets_the_reason() -> None:
 
 
 def commands(section: str) -> list[tuple[str, str]]:
-    """(machine, command) of the console blocks of one section of the page, continuation lines joined."""
+    """Return (machine, command) of the console blocks of one section of the page, continuation lines joined."""
     text = re.search(rf"^## {section}\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert text is not None, section
     found = []
@@ -191,7 +191,7 @@ def health(fabric: Machines) -> dict[str, Any]:
 
 
 def follow_the_page() -> None:
-    """The whole page in a world of its own."""
+    """Follow the whole page in a world of its own."""
     with machines() as fabric:
         fabric.follow("The controller", ("capstan serve", "capstan serve --authenticate-datagrams"))
         eventually(lambda: health(fabric).get("reasons") == ["no switch is connected"], "the controller")
@@ -250,7 +250,7 @@ def follow_the_page() -> None:
 
 
 def without_tun_or_ip() -> None:
-    """The device is hidden from this world only; and before that, the program ip from one agent."""
+    """Hide the program ip from one agent, and then the TUN device from this world only; check what errors say."""
     PLACE.mkdir()
     (PLACE / "token").write_text("a token of some length\n")
     run("ip", "address", "add", "10.0.1.1/16", "dev", "lo")

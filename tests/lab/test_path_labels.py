@@ -25,7 +25,7 @@ DPID = 0x21
 
 
 def datagram(source_port: int, key: int = 0) -> bytes:
-    """One of an agent's from h1, at port 1, to h2, of the long class."""
+    """Return a frame with a datagram of h1's agent, at port 1, to h2, of the long class."""
     payload = bytes(32)
     udp = struct.pack("!HHHH", source_port, BASE_PORT + key, 8 + len(payload), 0) + payload
     tos = dscp(TrafficClass.LONG, 0) << 2
@@ -113,7 +113,7 @@ def test_in_a_fat_tree_labels_name_cores_and_within_a_pod_aggregations() -> None
         overlay = {place.name: place.overlay for place in lab.spec.fabric.hosts()}
 
         def paths_to(host: str) -> Counter[str]:
-            """Of 400 packets from h1, none of which may be lost."""
+            """Send 400 packets from h1 to *host*, none of which may be lost; count them by path."""
             lab.client.report_flows(forget=True)
             arguments = (overlay[host], PORT, next(source_ports), 1, 1, 400, 500, 0.0)
             assert start(lab, "h1", programs.DATAGRAMS, *arguments).wait(60) == 0
@@ -129,7 +129,7 @@ def test_in_a_fat_tree_labels_name_cores_and_within_a_pod_aggregations() -> None
             return seen
 
         def take_down(link: str) -> None:
-            """Returns when its switches have noticed; until then they send what comes into it."""
+            """Take a link down; return when its switches have noticed: until then they send what comes into it."""
             lab.lab.set_link(link, up=False)
             ends = lab.lab.ends(link)
             for end in (ends.intf1, ends.intf2):

@@ -49,7 +49,7 @@ def use(lab: Deployment, scheme: str, **overrides: Any) -> None:
 def flows_of(
     lab: Deployment, flows: int, packets: int, bursts: int = 1, size: int = 1000, pause: float = 0.0
 ) -> list[Counter[str]]:
-    """Packets by path of each of that many new UDP flows from h1 to h2, all of which have arrived.
+    """Return packets by path of each of that many new UDP flows from h1 to h2, all of which have arrived.
 
     Where this machine has lost some (queues of devices and sockets are short), others are sent instead.
     """
@@ -162,7 +162,7 @@ def test_tr_keeps_order_on_equal_paths_and_where_one_is_3_5_times_slower() -> No
 
 
 def reorders_little(running: Deployment) -> None:
-    """A long flow from h1 to h3 and streams of short ones to h4 use all paths, and few packets are late.
+    """Assert that a long flow from h1 to h3 and streams of short ones to h4 use all paths, and few packets are late.
 
     Spraying (`rps`) reorders half of them here. A switch that a busy machine keeps waiting makes some late, too: how
     few they are under TR, 0.2 to 0.3 %, is for the presets to say.

@@ -55,7 +55,7 @@ def vsctl(lab: QueueLab, switch: str, *words: str) -> str:
 
 
 def high_beside_flood(lab: QueueLab, mbps: float, flood: float, seconds: float) -> tuple[int, dict[str, Any]]:
-    """Datagrams sent in queue 0 beside a flood in the last one; what l1's port to s1 has done meanwhile."""
+    """Send in queue 0 beside a flood in the last one; return datagrams sent and what l1's port to s1 did meanwhile."""
     with lab.flood(f"{QUEUES - 1}:{flood}"):
         eventually(lambda: lab.port("l1", "s1")["counters"][-1]["dropped_packets"] > 0)
         drain = lab.started("h4", "drain", 5202)
@@ -70,13 +70,13 @@ def high_beside_flood(lab: QueueLab, mbps: float, flood: float, seconds: float) 
 
 
 def counted(lab: QueueLab) -> Any:
-    """What the controller says of all ports, once every switch has reported its counters."""
+    """Return what the controller says of all ports, once every switch has reported its counters; before, None."""
     view = lab.deployment.client.queues()
     return view if all(one["counted_s_ago"] is not None for one in view["switches"]) else None
 
 
 def transferred(lab: QueueLab, source: str, target: str, address: str, size: int) -> int:
-    """Bytes that a TCP connection between two hosts brought over, all of them right."""
+    """Return the bytes that a TCP connection between two hosts brought over, all of them right."""
 
     def program(host: str, text: str, *words: object) -> subprocess.Popen[str]:
         command = [sys.executable, "-S", "-c", text, *map(str, words)]

@@ -31,7 +31,7 @@ def deployment() -> Iterator[Deployment]:
 
 
 def connections(deployment: Deployment) -> list[str]:
-    """Connections with the sinks, on all hosts, that are neither over nor in TIME_WAIT."""
+    """Return the connections with the sinks, on all hosts, that are neither over nor in TIME_WAIT."""
     found = []
     for host in deployment.lab.hosts:
         lines = deployment.lab.net[host].cmd(
@@ -44,7 +44,7 @@ def connections(deployment: Deployment) -> list[str]:
 
 
 def run(deployment: Deployment, scheme: str, logs: Path) -> tuple[FlowOutcome, ...]:
-    """All flows of one run under *scheme*; no connection is left before it is over."""
+    """Return all flows of one run under *scheme*; no connection is left before it is over."""
     used = deployment.spec
     chosen = next(choice for choice in used.schemes if choice.name == scheme)
     replication = deployment.set_scheme(chosen)["scheme"]["replication"]

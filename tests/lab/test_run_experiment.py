@@ -78,7 +78,7 @@ def spec_tiny() -> Spec:
 
 
 def one_scheme(count: int = 12) -> Spec:
-    """One run of so many short flows, twelve a second, on the least fabric that has two paths."""
+    """Return a spec of one run of so many short flows, twelve a second, on the least fabric that has two paths."""
     text = TEXT
     for more, fewer in (
         ("spines: 4", "spines: 2"),
@@ -94,7 +94,7 @@ def one_scheme(count: int = 12) -> Spec:
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, dict[str, Any], list[RunProgress]]:
-    """One experiment, what the controller kept of it, and the progress that was reported."""
+    """Return the result of one experiment, what the controller kept of it, and the progress that was reported."""
     kept: dict[str, Any] = {}
     seen: list[RunProgress] = []
 

@@ -189,7 +189,7 @@ def test_caps_sprays_short_flows_and_keeps_long_ones_to_one_path_while_short_one
 
 
 def all_on(lab: Deployment) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The long flow at h3 and the short ones at h4, over most of a second in which leaf l1 was ON throughout.
+    """Return the long flow at h3 and the short ones at h4, over most of a second in which leaf l1 was ON throughout.
 
     It was so for the same time before, too: what was sprayed earlier has left the queues. Where the processor is short
     of time, single packets still take the datapath's old entries much later: then the next such time is looked at.

@@ -23,7 +23,7 @@ def lab() -> Iterator[Deployment]:
 
 
 def transfer(lab: Deployment, port: int) -> tuple[subprocess.Popen[str], subprocess.Popen[str]]:
-    """A TCP connection from h1 to h2 that carries bytes until a line on its sender's standard input."""
+    """Start a TCP connection from h1 to h2 that carries bytes until a line on its sender's standard input."""
     receiver = start(lab, "h2", programs.RECEIVE, port)
     assert receiver.stdout is not None
     assert "listening" in receiver.stdout.readline()
@@ -34,7 +34,7 @@ def transfer(lab: Deployment, port: int) -> tuple[subprocess.Popen[str], subproc
 
 
 def end(sender: subprocess.Popen[str], receiver: subprocess.Popen[str]) -> None:
-    """The transfer ends in order, with equal bytes."""
+    """End the transfer; assert that it ends in order, with equal bytes."""
     said, _ = sender.communicate("end\n", timeout=PATIENCE_S)
     assert sender.returncode == 0, said
     received, _ = receiver.communicate(timeout=PATIENCE_S)
@@ -44,7 +44,7 @@ def end(sender: subprocess.Popen[str], receiver: subprocess.Popen[str]) -> None:
 
 
 def syn_sent(lab: Deployment, host: str) -> bool:
-    """Whether a host waits for the answer to a SYN."""
+    """Return whether a host waits for the answer to a SYN."""
     show = lab.lab.popen(host, ["ss", "-Htn", "state", "syn-sent"], stdout=subprocess.PIPE, text=True)
     return bool(show.communicate(timeout=PATIENCE_S)[0].strip())
 

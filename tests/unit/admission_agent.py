@@ -32,7 +32,7 @@ def policy_with(admission: AdmissionPolicy | None, version: int = 1) -> Policy:
 
 
 def unknown(flow: bytes) -> Unsent | None:
-    """No socket of this host."""
+    """Return None: no socket of this host."""
     return None
 
 
@@ -58,7 +58,7 @@ class AdmittingAgent:
         return int(self.core.counters()["admission_flows"])
 
     def sent(self, packet: bytes, announced: float | None, now: float, segment_bytes: int = MSS) -> None:
-        """The host sends a packet, or a super-packet of segments; *announced*: the size of the flow that it opens."""
+        """Send a packet, or a super-packet of segments, from the host; *announced*: bytes of the flow that it opens."""
         seen = look(packet)
         if packet[seen.transport + 13] & SYN and announced is not None:
             self.core.announce(seen.flow, announced)
@@ -66,7 +66,7 @@ class AdmittingAgent:
         self.core.datagrams_to_send()
 
     def received(self, packets: Iterable[bytes], now: float) -> list[bytes]:
-        """What the host gets where its peer sends these."""
+        """Feed the peer these packets of its host, and return what the first host gets."""
         for packet in packets:
             self.peer.packet_from_host(packet, now)
         for datagram in self.peer.datagrams_to_send():
@@ -74,7 +74,7 @@ class AdmittingAgent:
         return self.updates()
 
     def updates(self) -> list[bytes]:
-        """What else the host gets."""
+        """Return what else the host gets."""
         return self.core.packets_to_deliver()
 
     def decided(self, message: Grant | Stop, now: float) -> None:
@@ -93,7 +93,7 @@ class AdmittingAgent:
         self.core.datagrams_to_send()
 
     def release(self, now: float) -> None:
-        """Another scheme comes, without admission."""
+        """Set the policy of another scheme, without admission."""
         self.core.set_policy(policy_with(None, version=2), now)
 
     def totals(self) -> dict[str, float]:
@@ -104,5 +104,5 @@ class AdmittingAgent:
         return {name: counters[name] for name in STANDING}
 
     def resent(self, now: float) -> list[Resent]:
-        """Retransmission episodes that are over."""
+        """Return the retransmission episodes that are over."""
         return self.core.gate.resent(now)

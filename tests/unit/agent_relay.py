@@ -41,14 +41,14 @@ def policy(
 
 
 def core(host: int, session: int | None = None, seed: int = 0) -> AgentCore:
-    """Agent of host 0 or 1, with directory and without policy."""
+    """Return the agent of host 0 or 1, with directory and without policy."""
     agent = AgentCore(f"h{host + 1}", session or SESSIONS[host], MTU, np.random.default_rng(seed + host))
     agent.set_directory(PEERS, 0.0)
     return agent
 
 
 def flow(lengths: list[int], port: int, v6: bool) -> list[bytes]:
-    """TCP segments with a payload that is different everywhere."""
+    """Return TCP segments with a payload that is different everywhere."""
     source, destination = (HOST1_V6, HOST2_V6) if v6 else (HOST1, HOST2)
     rng = np.random.default_rng(port)
     packets, sequence = [], 1000
@@ -92,7 +92,7 @@ class Relay:
         self._collect()
 
     def pass_time(self, seconds: float) -> None:
-        """Everything that is due within that time happens."""
+        """Let everything that is due within that time happen."""
         end = self.now + seconds
         while True:
             due = [min(one.get_timer() for one in self.cores), self._flying[0][0] if self._flying else end]

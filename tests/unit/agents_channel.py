@@ -58,7 +58,7 @@ def served(
     timing: Timing | None = None,
     token: str = TOKEN,
 ) -> Iterator[Served]:
-    """An agents' server at ``directory/agents.sock``, stopped at the end."""
+    """Yield an agents' server at ``directory/agents.sock``; stop it at the end."""
     joined: list[Member] = []
     left: list[Member] = []
     finished: list[FinishedFlows] = []
@@ -76,7 +76,7 @@ def served(
 
 
 def hello(number: int, nonce: str, token: str = TOKEN, **changes: Any) -> Hello:
-    """What agent h*number* says, with the proof for the challenge *nonce*."""
+    """Return what agent h*number* says, with the proof for the challenge *nonce*."""
     plain: dict[str, Any] = {
         "proof": proof(token, "agent", nonce),
         "nonce": "ab" * 16,
@@ -112,7 +112,7 @@ class RawAgent:
 
     @classmethod
     def joined(cls, path: Path, number: int = 1, **changes: Any) -> RawAgent:
-        """An agent that has been welcomed."""
+        """Return an agent that has been welcomed."""
         agent = cls.unix(path)
         agent.register(number, **changes)
         return agent
@@ -127,7 +127,7 @@ class RawAgent:
         self.connection.sendall(encode(message))
 
     def message(self) -> Message | None:
-        """The next message of any kind; None: the other side has closed."""
+        """Return the next message of any kind, or None if the other side has closed."""
         while not self._waiting:
             try:
                 data = self.connection.recv(65536)
@@ -139,14 +139,14 @@ class RawAgent:
         return self._waiting.pop(0)
 
     def next(self, kind: type[Any]) -> Any:
-        """The next message of this kind; others are passed over. Fails if the connection ends before."""
+        """Return the next message of this kind, passing others over; fail if the connection ends before."""
         while (message := self.message()) is not None:
             if isinstance(message, kind):
                 return message
         raise AssertionError(f"closed before a {kind.__name__} came")
 
     def all(self) -> list[Message]:
-        """Everything until the other side closes."""
+        """Return every message until the other side closes."""
         return list(iter(self.message, None))
 
     def close(self) -> None:
@@ -187,7 +187,7 @@ class RunningChannel:
                 self.got += self.channel.messages()
 
     def has(self, kind: type[Any], count: int = 1) -> list[Any]:
-        """Messages of this kind so far, once there are *count*; else an empty list."""
+        """Return the messages of this kind so far, once there are *count*; else an empty list."""
         found = [message for message in self.got if isinstance(message, kind)]
         return found if len(found) >= count else []
 
@@ -207,9 +207,9 @@ def running_channel(config: AgentConfig, session: int = 1) -> Iterator[RunningCh
 
 @contextmanager
 def impostor(path: Path, behave: Callable[[socket.socket, int], None]) -> Iterator[list[float]]:
-    """Something that is not our controller at *path*: *behave* gets each connection and its number.
+    """Yield the times of the connections to *path*, where something that is not our controller accepts them.
 
-    The list holds when each connection came, in seconds of the monotonic clock.
+    *behave* gets each connection and its number. Times are in seconds of the monotonic clock, one for each connection.
     """
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
@@ -244,5 +244,5 @@ def impostor(path: Path, behave: Callable[[socket.socket, int], None]) -> Iterat
 
 
 def frame(length: int, form: int, body: bytes) -> bytes:
-    """A frame whose head says what it likes."""
+    """Return a frame with this length and form in its head, whether they fit the body or not."""
     return struct.pack("!IB", length, form) + body

@@ -48,7 +48,7 @@ class World:
     document: dict[str, Any]
 
     def ask(self, method: str, path: str, status: int = 200, **more: Any) -> Any:
-        """The answer's JSON (text, if it is none), once status and schema are as they have to be."""
+        """Return the answer's JSON (text, if it is none), once status and schema are as they have to be."""
         answer = self.client.open(BASE + path, method=method, **more)
         assert answer.status_code == status, answer.get_data(as_text=True)
         self.check(method, path, answer)
@@ -58,7 +58,7 @@ class World:
         return self.ask("GET", path, status)
 
     def check(self, method: str, path: str, answer: TestResponse) -> None:
-        """Whether the document describes this answer."""
+        """Assert that the document describes this answer."""
         described = self._operation(method, BASE + path.partition("?")[0])
         if described is None:
             assert answer.status_code in (401, 404, 405), f"{method} {path} is not described"
@@ -91,7 +91,7 @@ class World:
 def api_world(
     directory: Path, token: str | None = None, lab: bool = True, scheme: str = "ecmp"
 ) -> Iterator[World]:
-    """A controller with its files in *directory*, stopped at the end."""
+    """Yield a controller with its files in *directory*; stop it at the end."""
     engine = open_database(f"sqlite:///{directory / 'capstan.db'}")
     store = ExperimentStore(engine)
     running = RunningController(
@@ -143,7 +143,7 @@ FLOW = FlowEntry("sender", 6, "10.128.1.1", 1, "10.128.1.2", 2, "short", 3, 4, 0
 
 @contextmanager
 def obedient_agent(world: World, number: int = 1, refuses: str = "") -> Iterator[None]:
-    """An agent's channel that confirms policies (or refuses them, with this reason) and reports one flow."""
+    """Run an agent's channel that confirms policies (or refuses them, with this reason) and reports one flow."""
     ended = threading.Event()
 
     def obey() -> None:

@@ -23,7 +23,7 @@ def records_of(
     first_port: int = 5000,
     replies: bool = False,
 ) -> tuple[Records, NDArray[np.int64]]:
-    """Records of *flows* flows between *hosts* hosts, and the number of the application of each.
+    """Return records of *flows* flows between *hosts* hosts, and the number of the application of each.
 
     Application a has the destination port first_port + a, or with *replies* the source port; the other one is
     ephemeral.

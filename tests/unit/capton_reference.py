@@ -42,7 +42,7 @@ class ReferenceScheduler:
         self.turns = 0
 
     def links(self, flow: Waiting) -> list[VirtualLink]:
-        """Access links, and those of every tier that the two ends do not share."""
+        """Return the access links, and those of every tier that the two ends do not share."""
         path = [VirtualLink(flow.source, "up"), VirtualLink(flow.destination, "down")]
         above = zip(self.places[flow.source].groups, self.places[flow.destination].groups, strict=True)
         for from_group, to_group in above:
@@ -86,7 +86,7 @@ class ReferenceScheduler:
         return min(ends) + self.timeout if ends else None
 
     def advance(self, now: Fraction) -> None:
-        """Remaining sizes: less what the granted rate has carried since the last event."""
+        """Subtract from the remaining sizes what the granted rates have carried since the last event."""
         for flow in self.flows.values():
             flow.remaining_bits = max(Fraction(0), flow.remaining_bits - flow.rate * (now - self.now))
         self.now = now
@@ -98,7 +98,10 @@ class ReferenceScheduler:
         )
 
     def grant(self) -> dict[int, int]:
-        """In increasing order of what is left: the line rate, if all links still hold it."""
+        """Grant rates in increasing order of what is left, and return those that changed.
+
+        A flow gets the line rate, or what all links still hold of it if that is ``least_share`` of it at least; else 0.
+        """
         left = dict(self.capacities)
         changed = {}
         for name, flow in self.order():

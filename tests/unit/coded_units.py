@@ -44,7 +44,7 @@ class UnitWatch:
             self._repairs[flow, position].append((code, k, r, index))
 
     def units(self, port: int | None = None, *, whole: bool = True) -> list[SeenUnit]:
-        """All units that have repairs. *whole*: each must have all of them, each once.
+        """Return all units that have repairs. *whole*: each must have all of them, each once.
 
         port: of flows to that one only.
         """

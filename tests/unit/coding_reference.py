@@ -16,7 +16,7 @@ Bytes = NDArray[np.uint8]
 
 
 def product(a: int, b: int) -> int:
-    """a * b modulo x^8 + x^4 + x^3 + x^2 + 1, as on paper."""
+    """Return a * b modulo x^8 + x^4 + x^3 + x^2 + 1, as on paper."""
     total = 0
     for bit in range(8):
         if b >> bit & 1:
@@ -32,7 +32,7 @@ INVERSE = [0, *(int(np.flatnonzero(PRODUCT[a] == 1)[0]) for a in range(1, 256))]
 
 
 def matrix_product(left: Bytes, right: Bytes) -> Bytes:
-    """Product of matrices over GF(256)."""
+    """Return the product of matrices over GF(256)."""
     total = np.zeros((left.shape[0], right.shape[1]), dtype=np.uint8)
     for j in range(left.shape[1]):
         total ^= PRODUCT[left[:, j, None], right[None, j, :]]
@@ -40,7 +40,7 @@ def matrix_product(left: Bytes, right: Bytes) -> Bytes:
 
 
 def rank(matrix: Bytes) -> int:
-    """Rank over GF(256), by elimination."""
+    """Return the rank over GF(256), by elimination."""
     rows = [row.copy() for row in matrix]
     found = 0
     for column in range(matrix.shape[1]):
@@ -56,12 +56,12 @@ def rank(matrix: Bytes) -> int:
 
 
 def most_repairs(code: str, k: int) -> int:
-    """What a unit of k sources has use for: xor's further ones would be of no source, mds has 256 symbols."""
+    """Return the most repairs that k sources have use for: xor's further ones are of no source, mds has 256 symbols."""
     return {"xor": k, "mds": 256 - k}.get(code, 255)
 
 
 def generator(code: str, k: int, r: int, seed: int) -> Bytes:
-    """Coefficients (r, k) of the repairs."""
+    """Return the coefficients (r, k) of the repairs."""
     if code == "xor":
         cells = [[int(i % r == j) for i in range(k)] for j in range(r)]
     elif code == "rlc":
@@ -78,7 +78,7 @@ def generator(code: str, k: int, r: int, seed: int) -> Bytes:
 
 
 def random_coefficient(seed: int, j: int, i: int) -> int:
-    """c(seed, j, i) of rlc: splitmix64 at a counter, 1..255."""
+    """Return c(seed, j, i) of rlc: splitmix64 at a counter, 1..255."""
     mask = (1 << 64) - 1
     state = ((seed << 32 ^ j << 8 ^ i) + 1) * 0x9E3779B97F4A7C15 & mask
     state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & mask
@@ -99,7 +99,7 @@ class ParkMiller:
 
 @cache
 def ldpc_rows(k: int, r: int, seed: int) -> tuple[frozenset[int], ...]:
-    """The sources in each row of the parity check matrix: RFC 5170, section 5.4."""
+    """Return the sources in each row of the parity check matrix: RFC 5170, section 5.4."""
     random = ParkMiller(seed)
     degree = min(3, max(1, r - 1))
     rows: list[set[int]] = [set() for _ in range(r)]
@@ -123,7 +123,7 @@ def ldpc_rows(k: int, r: int, seed: int) -> tuple[frozenset[int], ...]:
 
 
 def encode(code: str, packets: Sequence[bytes], r: int, seed: int) -> list[bytes]:
-    """The repairs' symbols."""
+    """Return the repairs' symbols."""
     length = 2 + max(map(len, packets))
     symbols = [(len(packet).to_bytes(2, "big") + packet).ljust(length, b"\0") for packet in packets]
     sources = np.frombuffer(b"".join(symbols), dtype=np.uint8).reshape(len(packets), length)
@@ -131,7 +131,7 @@ def encode(code: str, packets: Sequence[bytes], r: int, seed: int) -> list[bytes
 
 
 def determined(code: str, k: int, r: int, seed: int, lost: Sequence[int], got: Sequence[int]) -> set[int]:
-    """The lost sources that the repairs with the indices *got* determine: their unit vectors are in the rows' span."""
+    """Return the lost sources that the repairs *got* (indices) determine: their unit vectors are in the rows' span."""
     rows = generator(code, k, r, seed)[list(got)][:, list(lost)]
     before = rank(rows)
     units = np.eye(len(lost), dtype=np.uint8)

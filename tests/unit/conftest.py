@@ -22,7 +22,7 @@ def postgresql() -> Iterator[Server]:
 
 @pytest.fixture(scope="module", params=KINDS)
 def new_database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> NewDatabase:
-    """Tests that take it run once for each kind of database."""
+    """Return a function that makes a new database and returns its URL; tests that take it run once for each kind."""
     if request.param == "postgresql":
         server: Server = request.getfixturevalue("postgresql")
         return server.new

@@ -227,7 +227,7 @@ class Feedback:
 
     @classmethod
     def decode(cls, body: memoryview) -> Feedback:
-        """Raises DatagramError ("body") unless *body* is exactly one feedback."""
+        """Return *body* decoded; raise DatagramError ("body") unless it is exactly one feedback."""
         numbers, stamps, delays, lost, recovered = decode_feedback(body)
         return cls(tuple(map(Receipt, numbers, stamps, delays)), tuple(lost), recovered)
 

@@ -53,7 +53,7 @@ class _Super:
         return True
 
     def write(self) -> bytes:
-        """Header and packet for the device."""
+        """Return header and packet for the device."""
         first, at, head_bytes = self.parts[0], self.at, self.head_bytes
         head = bytearray(first[:head_bytes])
         if len(self.parts) > 1:
@@ -89,7 +89,7 @@ def _write_of(packet: bytes) -> bytes:
 
 
 def coalesce(packets: Iterable[bytes]) -> list[bytes]:
-    """Writes for the device: consecutive TCP segments of a flow become one; the order within flows is kept.
+    """Return writes for the device: consecutive TCP segments of a flow become one; the order within flows is kept.
 
     *packets* are sound (`inner_packet.look` accepts them).
     """

@@ -11,7 +11,7 @@ from controller.store.experiments import ExperimentStore
 
 
 def run_row(repeat: int = 0, label: str = "caps", **changes: Any) -> dict[str, Any]:
-    """A finished run as the API hands it to the store."""
+    """Return a finished run as the API hands it to the store."""
     return {
         "scheme": "caps",
         "label": label,
@@ -42,7 +42,7 @@ def flow_row(number: int, **changes: Any) -> dict[str, Any]:
 
 
 def recording_row() -> dict[str, Any]:
-    """A run's recording as the API hands it to the store: some gzip, for all that the store knows."""
+    """Return a run's recording as the API hands it to the store: some gzip, for all that the store knows."""
     file = gzip.compress(b"{}", mtime=0)
     return {"from_ms": 180.0, "for_ms": 412.5, "hops": 7, "cut": False, "file": file}
 
@@ -55,7 +55,7 @@ def new_experiment(store: ExperimentStore, name: str = "one", seed: int = 1) -> 
 
 
 def write_for_ever(url: str) -> None:
-    """Adds runs of 300 flows, and prints a run's number once the store has returned."""
+    """Add runs of 300 flows, and print a run's number once the store has returned."""
     store = ExperimentStore(open_database(url))
     experiment = new_experiment(store)
     print("experiment", experiment, flush=True)

@@ -99,7 +99,7 @@ def fat_tree(k: int, hosts: int) -> Shape:
 
 
 def shortest_paths(links: list[Link], leaves: frozenset[int], one: int, other: int) -> set[tuple[int, ...]]:
-    """By brute force: all shortest paths between two leaves that pass no other leaf."""
+    """Return all shortest paths between two leaves that pass no other leaf, found by brute force."""
     near: dict[int, set[int]] = {}
     for a, b in links:
         near.setdefault(a.dpid, set()).add(b.dpid)
@@ -142,7 +142,7 @@ def static_fabric(
     on: frozenset[int] = frozenset(),
     plain: frozenset[str] = frozenset(),
 ) -> FakeFabric:
-    """The fabric with the state that the pipeline wants, no control plane.
+    """Return the fabric with the state that the pipeline wants, without a control plane.
 
     known: links that have been found (default all). up: those that are up (default: all of these).
     on: leaves that are ON. plain: names of hosts without an agent.

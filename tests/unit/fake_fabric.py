@@ -32,7 +32,7 @@ class FakeFabric:
             self._peers[a], self._peers[b] = b, a
 
     def cut(self, link: Link) -> None:
-        """Both ports of *link* lose their link, as their switches see at once."""
+        """Take the link from both ports of *link*, as their switches see at once."""
         for end in link:
             self.switches[end.dpid].down.add(end.port)
 

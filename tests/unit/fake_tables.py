@@ -293,7 +293,7 @@ class FakeSwitch:
 
     @staticmethod
     def _check_group(group: Group, groups: Mapping[int, Group], above: tuple[int, ...] = ()) -> None:
-        """Groups that *group* leads to or watches are there, and none leads back to itself."""
+        """Check that the groups that *group* leads to or watches are there, and that none leads back to itself."""
         if group.id in above:
             raise FakeTablesError(f"group {group.id} leads to itself by way of {above}")
         # One bucket stands in a group dozens of times.

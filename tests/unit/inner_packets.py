@@ -12,7 +12,7 @@ HOST1_V6, HOST2_V6 = "fd00:ca::1:1", "fd00:ca::1:2"
 
 
 def words_sum(data: bytes) -> int:
-    """One's complement sum of 16-bit words as RFC 1071 says it in prose; 0xFFFF means that a checksum fits."""
+    """Return the one's complement sum of 16-bit words by RFC 1071's prose; 0xFFFF means that a checksum fits."""
     total = sum(struct.unpack(f"!{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2)))
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
@@ -21,7 +21,7 @@ def words_sum(data: bytes) -> int:
 
 @functools.cache
 def packed(address: str) -> bytes:
-    """The bytes of an IPv4 or IPv6 address."""
+    """Return the bytes of an IPv4 or IPv6 address."""
     return ipaddress.ip_address(address).packed
 
 
@@ -43,7 +43,7 @@ def ip(
     word: int = 0,
     options: bytes = b"",
 ) -> bytes:
-    """An IPv4 or IPv6 packet by its addresses; *word*: more flags and the fragment offset (IPv4)."""
+    """Build an IPv4 or IPv6 packet by its addresses; *word*: more flags and the fragment offset (IPv4)."""
     first, second = packed(source), packed(destination)
     if len(first) == 16:
         head = struct.pack("!IHBB", 6 << 28 | tos << 20, len(body), protocol, 64)
@@ -82,7 +82,7 @@ def tcp(
     partial: bool = False,
     window: int = 500,
 ) -> bytes:
-    """A TCP segment; *partial*: its checksum holds the pseudo header's sum only, as from a TUN with IFF_VNET_HDR."""
+    """Build a TCP packet; *partial*: its checksum is the pseudo header's sum only, as from a TUN with IFF_VNET_HDR."""
     head = struct.pack(
         "!HHIIBBHHH",
         *ports,
@@ -126,7 +126,7 @@ def _checked(segment: bytes, protocol: int, source: str, destination: str, at: i
 
 
 def check_ip(packet: bytes) -> None:
-    """Lengths and, for IPv4, the header checksum."""
+    """Check the lengths and, for IPv4, the header checksum."""
     if packet[0] >> 4 == 4:
         assert int.from_bytes(packet[2:4], "big") == len(packet)
         assert words_sum(packet[: (packet[0] & 15) * 4]) == 0xFFFF
@@ -135,13 +135,13 @@ def check_ip(packet: bytes) -> None:
 
 
 def check_transport(packet: bytes, at: int, protocol: int) -> None:
-    """The finished checksum of TCP, UDP or ICMPv6 at offset *at*."""
+    """Check the finished checksum of TCP, UDP or ICMPv6 at offset *at*."""
     segment = packet[at:]
     assert words_sum(pseudo_header(packet, len(segment), protocol) + segment) == 0xFFFF
 
 
 def reassembled(fragments: list[bytes]) -> bytes:
-    """The body of the IPv4 packet that was fragmented; every part where its offset says."""
+    """Return the body of the IPv4 packet that was fragmented; check that every part is where its offset says."""
     body: dict[int, bytes] = {}
     end = None
     for fragment in fragments:

@@ -65,7 +65,7 @@ class Authority:
 
 
 def make_ca(directory: Path, address: str = "127.0.0.1") -> OwnCa:
-    """An authority, and a certificate by it for the IP address *address*, as PEM files in *directory*."""
+    """Make an authority, and a certificate by it for the IP address *address*, as PEM files in *directory*."""
     authority = Authority(directory)
     return OwnCa(authority.certificate, *authority.issue("controller", address))
 

@@ -120,7 +120,7 @@ class Fabric:
         self.at(self.now + BASE_S, arrive)
 
     def _share(self) -> None:
-        """What the controller does: each agent gets what the others have, all of one leaf."""
+        """Share loads as the controller does: each agent gets what the others have, all of one leaf."""
         loads = [policy.load(self.now) for policy in self.policies]
 
         def send_shared() -> None:

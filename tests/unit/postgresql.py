@@ -21,7 +21,7 @@ START_S: Final = 30.0
 
 
 def program(name: str) -> str:
-    """Where a program of the server is: Debian keeps them off PATH."""
+    """Return the path of a program of the server: Debian keeps them off PATH."""
     places = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
     found = shutil.which(name) or (str(places[-1]) if places else None)
     assert found is not None, f"{name} is not here: apt-get install postgresql"
@@ -38,7 +38,7 @@ class Server:
     process: subprocess.Popen[bytes] | None = None
 
     def make(self) -> None:
-        """The cluster's files."""
+        """Make the cluster's files."""
         argv = [program("initdb"), "-D", str(self.directory / "data"), "-U", OWNER, "-A", "trust"]
         self._run([*argv, "-E", "UTF8", "--locale=C", "-N"]).wait()
 
@@ -56,7 +56,7 @@ class Server:
             time.sleep(0.05)
 
     def stop(self, number: int = signal.SIGINT) -> None:
-        """SIGINT: "fast", connections are ended; SIGQUIT: at once, as in a crash."""
+        """Stop it. SIGINT: "fast", connections are ended; SIGQUIT: at once, as in a crash."""
         if self.process is not None:
             self.process.send_signal(number)
             self.process.wait(20)
@@ -80,7 +80,7 @@ class Server:
 
 @contextmanager
 def postgresql_server() -> Iterator[Server]:
-    """Between entry and exit. The server refuses to run as root: it runs as Debian's user for it then."""
+    """Yield a server; stop it at the end. It refuses to run as root: it runs as Debian's user for it then."""
     server = Server(Path(tempfile.mkdtemp(prefix="capstan-postgresql-")))
     if os.geteuid() == 0:
         shutil.chown(server.directory, OWNER, OWNER)

@@ -11,7 +11,7 @@ from tests.unit.experiments_store import flow_row, run_row
 
 
 def work_off(url: str) -> None:
-    """Until nothing is left."""
+    """Run experiments until nothing is left."""
     engine = open_database(url)
     queue, store = ExperimentQueue(engine), ExperimentStore(engine)
     while (found := queue.claim("program")) is not None:

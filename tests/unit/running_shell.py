@@ -26,7 +26,7 @@ def running_shell(
 
 @contextmanager
 def held(shell: OpenFlowShell) -> Iterator[None]:
-    """Within, the shell's thread reads and sends nothing: what comes meanwhile waits for it together."""
+    """Hold the shell's thread within: it reads and sends nothing, and what comes meanwhile waits for it together."""
     entered, release = threading.Event(), threading.Event()
 
     def hold() -> None:

@@ -87,7 +87,7 @@ class Simulation:
         self.do(self.plane.switch_connected(dpid, self.ports(dpid), held, self.now))
 
     def connect_unasked(self, dpid: int) -> None:
-        """An empty switch that is no part of the shape is there; the control plane learns of it by the caller."""
+        """Add an empty switch that is no part of the shape; the control plane learns of it by the caller."""
         self.connected.add(dpid)
         self._unconfirmed[dpid] = []
         self.fabric.switches[dpid] = type(next(iter(self.fabric.switches.values())))()
@@ -98,19 +98,19 @@ class Simulation:
         self.do(self.plane.switch_disconnected(dpid, self.now))
 
     def kill(self, dpid: int) -> None:
-        """The switch's daemon dies: its state is gone, its cables keep their light."""
+        """Kill the switch's daemon: its state is gone, its cables keep their light."""
         self.fabric.switches[dpid].state = SwitchState()
         self.disconnect(dpid)
 
     def restart_controller(self) -> None:
-        """A new control plane; switches keep what they hold and have to be connected again."""
+        """Start a new control plane; switches keep what they hold and have to be connected again."""
         self.plane = ControlPlane(KEY[::-1])
         self.connected.clear()
         self._queue.clear()
         self._unconfirmed.clear()
 
     def port(self, ref: PortRef, *, up: bool) -> None:
-        """A port gains or loses its link (as its switch reports it)."""
+        """Set a port's link up or down (as its switch reports it)."""
         down = self.fabric.switches[ref.dpid].down
         down.discard(ref.port) if up else down.add(ref.port)
         if ref.dpid in self.connected:
@@ -129,7 +129,7 @@ class Simulation:
         self.do(self.plane.set_scheme(scheme, packet_time_s, self.now))
 
     def delivers(self, source: SimHost, target: SimHost, kind: TrafficClass = TrafficClass.LONG) -> bool:
-        """Whether every way that groups may choose ends at *target*, as its agent or its kernel expects it."""
+        """Return whether every way that groups may choose ends at *target*, as its agent or its kernel expects it."""
         packet = datagram(source, target, kind)
         return all(
             trace.place == target.place and trace.packet.udp_dst == (BASE_PORT if kind else packet.udp_dst)
@@ -137,13 +137,13 @@ class Simulation:
         )
 
     def arp(self, host: SimHost, target: str, place: PortRef | None = None, mac: str = "") -> None:
-        """*host* asks for *target*."""
+        """Send an ARP request of *host* for *target*."""
         mac = mac or host.mac
         frame = Arp("ff:ff:ff:ff:ff:ff", mac, REQUEST, mac, host.ipv4, "00:00:00:00:00:00", target)
         self.arrive(place or host.place, frame.encode())
 
     def send(self, packet: Packet, host: SimHost) -> list[tuple[int, ...]]:
-        """*host* sends *packet* for good: switches on its way, by hash; packet-ins reach the controller."""
+        """Send *packet* of *host* for good; return the switches on its way, by hash; the controller gets packet-ins."""
         self.fabric.punted.clear()
         traces = self.fabric.traces(packet, host.place, by_hash)
         for place, cookie in list(self.fabric.punted):
@@ -222,7 +222,7 @@ class Simulation:
         self._in(takes + DELAY_S, confirm)
 
     def arrive(self, place: PortRef, frame: bytes) -> None:
-        """*frame* (LLDP or ARP) comes in at a switch, which does with it what its tables say."""
+        """Feed *frame* (LLDP or ARP) to a switch, which does with it what its tables say."""
         switch = self.fabric.switches[place.dpid]
         if place.port in switch.down:
             return
@@ -257,7 +257,7 @@ class Simulation:
 
 
 def held_of(state: SwitchState) -> Held | None:
-    """What the shell reads back from a switch, as `Held` says."""
+    """Return what the shell reads back from a switch, as `Held` says."""
     if not state.flows:
         return None
     hosts: dict[str, HeldHost] = {}
@@ -277,6 +277,6 @@ def held_of(state: SwitchState) -> Held | None:
 
 
 def short_rule(state: SwitchState) -> Rule:
-    """Which rule serves the short class: FIRST_SHORT while the leaf is OFF."""
+    """Return the rule that serves the short class: FIRST_SHORT while the leaf is OFF."""
     flow = state.flows[(Table.CLASS, 10, Match(metadata=(1 << 16, 3 << 16)))]
     return Rule(flow.cookie)

@@ -37,7 +37,7 @@ def multipart(kind: int, xid: int, body: bytes = b"", more: bool = False) -> byt
 
 
 def flow_description(flow: FlowRule, generation: int) -> bytes:
-    """A flow as the switch describes it: from the flow-mod that made it."""
+    """Return a flow as the switch describes it: from the flow-mod that made it."""
     mod = codec.add_flow(flow, generation)
     length = struct.unpack_from("!H", mod, 50)[0]
     match = mod[48 : 48 + length + -length % 8]
@@ -56,7 +56,7 @@ def packet_in(in_port: int, cookie: int, data: bytes) -> bytes:
 
 
 def sent(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """(type, xid, whole message) of each message in *data*."""
+    """Yield (type, xid, whole message) of each message in *data*."""
     while data:
         _, kind, length, xid = struct.unpack_from("!BBHI", data)
         yield kind, xid, data[:length]
@@ -64,7 +64,7 @@ def sent(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def ready_session(*ports: bytes) -> OpenFlowSession:
-    """A session after a whole handshake with a switch that has these ports, and nothing else."""
+    """Return a session after a whole handshake with a switch that has these ports, and nothing else."""
     session = OpenFlowSession(0.0)
     session.data_to_send()
     list(session.receive(hello(6), 0.0))

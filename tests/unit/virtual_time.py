@@ -19,7 +19,7 @@ class VirtualClock:
         self.now = time.monotonic()
 
     def as_module(self) -> SimpleNamespace:
-        """What stands for the module `time` in a module that is to go by this clock."""
+        """Return what stands for the module `time` in a module that is to go by this clock."""
         return SimpleNamespace(monotonic=lambda: self.now, time=time.time)
 
 

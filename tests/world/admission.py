@@ -46,7 +46,7 @@ class Admission:
         self._due: float | None = None
 
     def set_rule(self, rule: AdmissionRule | None) -> None:
-        """Another scheme is in force: nothing is granted any more."""
+        """Put the rule of another scheme in force: nothing is granted any more."""
         self.rule, self._control = rule, None
         self._looks += 1
         if rule is not None:
@@ -56,17 +56,17 @@ class Admission:
             self._look(self._looks)
 
     def receive(self, host: str, message: Request | Finished) -> None:
-        """An agent says what it has to send, or that it has sent it."""
+        """Handle an agent's message that it has a flow to send, or has sent it."""
         if self._control is not None:
             self._answer(self._control.receive(host, message, self._clock.now))
 
     def gone(self, host: str) -> None:
-        """The channel of an agent has ended."""
+        """Handle the end of an agent's channel."""
         if self._control is not None:
             self._answer(self._control.gone(host, self._clock.now))
 
     def wake(self) -> None:
-        """The fabric may have changed."""
+        """Look at the fabric, which may have changed."""
         if self.rule is not None:
             self._looks += 1
             self._look(self._looks)

@@ -113,7 +113,7 @@ class Host:
         return self.place.name
 
     def start(self) -> None:
-        """The agent's process begins (again)."""
+        """Start the agent's process (again)."""
         self.session_number = self.rng.randrange(1 << 32)
         self._offset = self.rng.choice((0.0, -999.0, 1e6, self.rng.random() * 1e5))
         self.policy_version, self.peers, self.paths, self.flow_types = 0, frozenset(), {}, None
@@ -125,7 +125,7 @@ class Host:
         self._touched()
 
     def end(self) -> None:
-        """The agent's process dies."""
+        """Kill the agent's process."""
         self.core, self.timer = None, float("inf")
         if self.session is not None:
             self.session.close()
@@ -136,13 +136,13 @@ class Host:
         return Member(place.name, place.ipv4, place.mac, (self.overlay,), self.session_number, "0.1.0")
 
     def new_channel(self) -> None:
-        """What comes on the channel begins anew."""
+        """Begin anew with what comes on the channel."""
         self._reader = FrameReader()
 
     # What the controller says
 
     def welcomed(self, session: Session) -> None:
-        """The controller has let the agent in: it listens."""
+        """Connect the agent's gate: the controller has let the agent in, and listens."""
         if self.session is session and self.core is not None:
             self.core.gate.connected(self._now())
             self._touched()
@@ -152,7 +152,7 @@ class Host:
         return [] if self.core is None else self.core.gate.messages_to_send(self._now(), lambda flow: None)
 
     def obey(self, session: Session, frame: bytes) -> None:
-        """A frame of the channel; what the agent's shell does with it."""
+        """Do with a frame of the channel what the agent's shell does."""
         if self.session is not session or self.core is None:
             return
         for message in self._reader.feed(frame):
@@ -180,7 +180,7 @@ class Host:
     # Packets
 
     def send(self, target: Host, size: int, ports: tuple[int, int]) -> None:
-        """An application of this host sends a UDP packet with *size* bytes of payload."""
+        """Send a UDP packet with *size* bytes of payload from an application of this host."""
         if self.core is None:
             return
         number = len(self.sent)
@@ -191,7 +191,7 @@ class Host:
         self._touched()
 
     def send_tcp(self, target: Host, size: int, ports: tuple[int, int], sequence: int, flags: int) -> None:
-        """A TCP connection of this host sends a segment; with *size* 0 it begins or ends."""
+        """Send a segment of a TCP connection of this host; with *size* 0 the connection begins or ends."""
         if self.core is None:
             return
         payload = b""
@@ -205,7 +205,7 @@ class Host:
         self._touched()
 
     def datagram(self, data: bytes, sender: str, source_port: int, tos: int) -> None:
-        """A datagram arrives at the host."""
+        """Handle a datagram that arrives at the host."""
         if self.core is None:
             return
         if self.clock.now < self.stalled_until:
@@ -215,12 +215,12 @@ class Host:
         self._touched()
 
     def stall(self, seconds: float) -> None:
-        """The process gets no processor for so long; its clock goes on."""
+        """Give the process no processor for so many seconds; its clock goes on."""
         self.stalled_until = self.clock.now + seconds
         self.timer = self.stalled_until
 
     def on_timer(self) -> None:
-        """The core's time has come, or the end of a stall."""
+        """Call the core: its time has come, or the end of a stall."""
         assert self.core is not None
         held_up, self._held_up = self._held_up, []
         for one in held_up:
@@ -231,7 +231,7 @@ class Host:
             raise AssertionError(f"{self.name}: a timer that is due for ever would spin")
 
     def outgoing(self) -> list[Outgoing]:
-        """Datagrams that the agent sends now."""
+        """Return the datagrams that the agent sends now."""
         return [] if self.core is None else self.core.datagrams_to_send()
 
     def collect(self) -> None:
@@ -256,7 +256,7 @@ class Host:
         return self.clock.now + self._offset
 
     def _touched(self) -> None:
-        """The core may want to be called at another time."""
+        """Set the timer: the core may want to be called at another time."""
         assert self.core is not None
         self.touched = True
         timer = self.core.get_timer() - self._offset

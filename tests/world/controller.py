@@ -94,7 +94,7 @@ class Controller:
         self._plan_expiry()
 
     def end(self) -> None:
-        """The process dies: all its connections end."""
+        """Kill the process: all its connections end."""
         self.alive = False
         for link in self.links.values():
             link.close()
@@ -102,7 +102,7 @@ class Controller:
             session.close()
 
     def stall(self, seconds: float) -> None:
-        """The process gets no processor for so long."""
+        """Give the process no processor for so many seconds."""
         self.stalled_until = self._clock.now + seconds
         self._clock.at(self.stalled_until, self._go_on)
 
@@ -116,7 +116,7 @@ class Controller:
             work()
 
     def deadline(self) -> float:
-        """When `tick` wants to be called."""
+        """Return when `tick` wants to be called; infinity for never."""
         if self._deadline is None:
             wanted = self.plane.deadline()
             self._deadline = float("inf") if wanted is None else wanted
@@ -136,7 +136,7 @@ class Controller:
     # Switches
 
     def switch_came(self, dpid: int, link: Link) -> None:
-        """A switch has connected, and said what it has and holds."""
+        """Handle a switch that has connected, and said what it has and holds."""
         hello = self._daemons[dpid].hello()
         link.to_controller.send(lambda: self.enter(lambda: self._admit(dpid, link, hello.ports, hello.held)))
 
@@ -150,7 +150,7 @@ class Controller:
         self.do(self.plane.switch_connected(dpid, ports, held, self._clock.now))
 
     def switch_lost(self, dpid: int, link: Link) -> None:
-        """A connection has ended."""
+        """Handle the end of a switch's connection."""
         if self.links.get(dpid) is link:
             link.close()
             del self.links[dpid]
@@ -169,7 +169,7 @@ class Controller:
             self.do(self.plane.meter_sample(dpid, readings, self._clock.now))
 
     def confirmed(self, link: Link, dpid: int, refused: int) -> None:
-        """A barrier reply, after *refused* errors."""
+        """Handle a barrier reply, after *refused* errors."""
         if self.links.get(dpid) is not link:
             return
         link.unconfirmed -= 1
@@ -234,7 +234,7 @@ class Controller:
     # Agents
 
     def agent_came(self, host: Host, session: Session) -> None:
-        """An agent has connected, and proved who it is."""
+        """Let in an agent that has connected, and proved who it is."""
         if session.to_controller.closed:
             return
         member = host.member()
@@ -263,7 +263,7 @@ class Controller:
         self._plan_expiry()
 
     def asked(self, session: Session, message: Request | Finished) -> None:
-        """An agent has a flow to send, or has sent it."""
+        """Handle an agent's message that it has a flow to send, or has sent it."""
         if self.sessions.get(session.host) is session:
             self.admission.receive(session.host, message)
 
@@ -273,7 +273,7 @@ class Controller:
             session.to_agent.send(partial(self._hosts[host].obey, session, encode(decision)))
 
     def agent_lost(self, session: Session) -> None:
-        """A channel has ended."""
+        """Handle the end of an agent's channel."""
         if self.sessions.get(session.host) is session:
             session.close()
             del self.sessions[session.host]
@@ -347,7 +347,7 @@ class Controller:
         self._set_scheme()
 
     def write_scheme(self, scheme: Scheme) -> CurrentScheme:
-        """The first step: what a restart finds is in force. Raises OSError."""
+        """Write the scheme, as the first step: what a restart finds is in force. Raises OSError."""
         current = CurrentScheme(scheme, scheme.name, {}, PACKET_TIME_S, self.current.version + 1)
         self.scheme_file.write(current)
         return current

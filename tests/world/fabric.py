@@ -123,7 +123,7 @@ class Hardware:
         )
 
     def explore(self, packet: Packet, place: PortRef) -> list[Way]:
-        """Every way of a packet from the host at *place*.
+        """Return every way of a packet from the host at *place*.
 
         Raises LoopError, and FakeTablesError for a packet that is sent twice.
         """

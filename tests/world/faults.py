@@ -238,7 +238,7 @@ class Faults:
         return f"datagrams: {weather}"
 
     def _packets(self) -> str:
-        """Bursts between two hosts, with gaps."""
+        """Send bursts between two hosts, with gaps."""
         source, target = self._rng.choice(self._world.watch.pairs)
         flow, count = FIRST_PORT + self._rng.randrange(4), self._rng.randint(1, 60)
         gap = self._rng.choice((0.00002, 0.0012, 0.02))
@@ -247,7 +247,7 @@ class Faults:
         return f"{source.name} sends {count} packets of {size} B to {target.name}, every {gap} s"
 
     def stream(self, source: Host, target: Host, flow: int, count: int, gap: float, size: int) -> None:
-        """Packets of one flow, evenly."""
+        """Send packets of one flow, evenly."""
         for number in range(count):
             self._world.clock.after(gap * number, lambda: source.send(target, size, (flow, flow + 1000)))
 
@@ -261,7 +261,7 @@ class Faults:
         return f"{host.name} moves from {_end(before)}, which {'stays up' if lit else 'goes dark'}, to {_end(to)}"
 
     def _connection(self) -> str:
-        """A TCP connection that sends much: it asks where the scheme has flows ask."""
+        """Start a TCP connection that sends much: it asks where the scheme has flows ask."""
         source, target = self._rng.choice(self._world.watch.pairs)
         port, count = CONNECTIONS + self._rng.randrange(4), self._rng.randint(1, 80)
         gap, ends = self._rng.choice((0.0002, 0.005)), self._rng.random() < 0.7
@@ -274,7 +274,7 @@ class Faults:
     def connection(
         self, source: Host, target: Host, port: int, count: int, gap: float, ends: bool = True
     ) -> None:
-        """Segments of one connection, evenly."""
+        """Send segments of one connection, evenly."""
         clock, ports = self._world.clock, (port, port + 1000)
         source.send_tcp(target, 0, ports, 1000, SYN)
         for number in range(count):
@@ -288,7 +288,7 @@ class Faults:
             clock.after(gap * (count + 1), partial(source.send_tcp, target, 0, ports, at, FIN | ACK))
 
     def _flow_types(self) -> str:
-        """Types that were learnt become known, under the policy in force or the one before."""
+        """Set types of flows as if learnt under the policy in force, or the one before."""
         controller, rng = self._world.controller, self._rng
         if controller is None or self._world.clock.now < controller.stalled_until:
             return "no types are learnt"

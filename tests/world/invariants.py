@@ -60,12 +60,12 @@ class Watch:
         return found
 
     def loop(self, text: str) -> None:
-        """A packet goes round. Raises LoopError where it must not: see docs/security.md for three tiers."""
+        """Raise LoopError for a packet that goes round where it must not: see docs/security.md for three tiers."""
         if self.at_rest or self.quiet or not self._three_tiers:
             raise LoopError(text)
 
     def datagram(self, source: Host, target: Host, way: Way) -> None:
-        """An agent's datagram has gone this way. Raises AssertionError."""
+        """Check the way that an agent's datagram has gone. Raises AssertionError."""
         self._came_out(source, target, way)
         if self.quiet and (way.place is None or way.packet.udp_dst != BASE_PORT):
             hops = [f"{hop.dpid:x}:{hop.port}" for hop in way.hops]
@@ -78,12 +78,12 @@ class Watch:
             raise WrongDeliveryError(f"{source.name}'s packet to {target.name} comes out at {way.place}")
 
     def settled(self) -> None:
-        """Hosts that have moved are known where they are: what comes out elsewhere is a defect from now on."""
+        """Treat hosts that have moved as known where they are: what comes out elsewhere is a defect from now on."""
         for host in self._world.hosts.values():
             host.moved = False
 
     def check_ways(self) -> None:
-        """Every pair of hosts that links join by way of no other leaf is joined, whatever groups choose.
+        """Check that every pair of hosts that links join by way of no other leaf is joined, whatever groups choose.
 
         Others may lose packets only.
         """
@@ -193,7 +193,7 @@ class Watch:
 
 
 def stamps_of(world: World) -> dict[int, dict[int, tuple[int, ...]]]:
-    """Stamps of all paths between leaves, as the control plane's own answer about paths has them."""
+    """Return stamps of all paths between leaves, as the control plane's own answer about paths has them."""
     controller = world.controller
     assert controller is not None
     leaves: dict[int, Host] = {}
@@ -212,7 +212,7 @@ def stamps_of(world: World) -> dict[int, dict[int, tuple[int, ...]]]:
 
 
 def packet_of(source: Host, target: Host, kind: TrafficClass, port: int) -> Packet:
-    """A datagram between two agents, as the fabric sees it."""
+    """Return a datagram between two agents, as the fabric sees it."""
     return Packet(
         eth_dst=target.place.mac,
         ip_dscp=dscp(kind),

@@ -121,7 +121,7 @@ def _start(world: World, name: str) -> None:
 
 
 def _trouble(world: World, faults: Faults, rng: random.Random) -> None:
-    """Some faults, close to each other or not."""
+    """Cause some faults, close to each other or not."""
     pace = rng.choice((0.002, 0.1, 0.6))
     for _ in range(rng.randint(1, 10)):
         faults.next()
@@ -143,13 +143,13 @@ def _end_what_passes(world: World) -> None:
 
 
 def _wait_for_processor(world: World) -> None:
-    """A controller that gets no processor notices what happened before, and takes switches over, only afterwards."""
+    """Wait until the controller gets the processor: only then it notices what happened, and takes switches over."""
     if world.controller is not None:
         world.run(max(0.0, world.controller.stalled_until - world.clock.now))
 
 
 def _wait_for_backlogs(world: World) -> None:
-    """What a slow switch was sent before lasts; its links are discovered behind that."""
+    """Wait until slow switches have taken what they were sent before: their links are discovered behind that."""
     began = world.clock.now
     while any(daemon.alive and daemon.busy for daemon in world.daemons.values()):
         assert world.clock.now < began + CONVERGED_S, "a switch works off what it was sent without end"
@@ -157,7 +157,7 @@ def _wait_for_backlogs(world: World) -> None:
 
 
 def _wait_for_beginnings(world: World) -> None:
-    """A switch that has refused something holds what it likes until it begins anew."""
+    """Wait until each switch that has refused something begins anew: before, it holds what it likes."""
     began = world.clock.now
     while world.controller is not None and world.controller.owes_a_beginning():
         assert world.clock.now < began + HEAL_EVERY_S + SETTLED_S, "a switch has not begun anew"
@@ -167,7 +167,7 @@ def _wait_for_beginnings(world: World) -> None:
 
 
 def _check_whole(world: World, faults: Faults) -> None:
-    """Everything goes through, once, and nothing changes any more."""
+    """Check that everything goes through, once, and that nothing changes any more."""
     watch, controller = world.watch, world.controller
     assert controller is not None
     watch.check_ways()

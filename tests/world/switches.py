@@ -89,11 +89,11 @@ class Daemon:
 
     @property
     def busy(self) -> bool:
-        """Whether it has yet to come to what it is sent now."""
+        """Return whether the switch has yet to come to what it is sent now."""
         return self._busy_until > self.clock.now
 
     def hello(self) -> Hello:
-        """What the controller reads back when the switch connects."""
+        """Return what the controller reads back when the switch connects."""
         return Hello(self.all_ports(), held_of(self.tables.state))
 
     def all_ports(self) -> list[Port]:
@@ -105,21 +105,21 @@ class Daemon:
         return Port(number, f"sw{self.dpid:x}-{number}", "02:00:00:00:00:02", up, 10_000_000)
 
     def connect(self) -> Link:
-        """A new connection, in place of the one before."""
+        """Make a new connection, in place of the one before, and return it."""
         if self.link is not None:
             self.link.close()
         self.link = Link(Channel(self.clock, self.rng, DELAY_S), Channel(self.clock, self.rng, DELAY_S))
         return self.link
 
     def cut(self, reachable: bool) -> None:
-        """Messages wait from now on, or go again."""
+        """Have messages wait from now on, or go again."""
         self.reachable = reachable
         if self.link is not None:
             for channel in (self.link.to_switch, self.link.to_controller):
                 channel.mend() if reachable else channel.cut()
 
     def end(self) -> None:
-        """The daemon dies, and all entries with it; cables keep their light."""
+        """Kill the daemon, and all entries with it; cables keep their light."""
         self.alive = False
         self.tables.state = SwitchState()
         self._exact = True
@@ -132,7 +132,7 @@ class Daemon:
     # Messages, in order
 
     def update(self, link: Link, change: Difference, whole: bool) -> None:
-        """An update has arrived."""
+        """Handle an update that has arrived."""
         early = self.habits.early
         if early:
             link.to_controller.send(lambda: self.calls.confirmed(link, self.dpid, 0))
@@ -153,7 +153,7 @@ class Daemon:
         self._in_turn(link, read)
 
     def frame_in(self, port: int, frame: bytes) -> None:
-        """LLDP or ARP comes in: the tables say what becomes of it."""
+        """Handle LLDP or ARP that comes in, as the tables say."""
         if not self.alive or port in self.tables.down:
             return
         for outcome in self.tables.every_outcome(packet_of(frame), port):
@@ -163,7 +163,7 @@ class Daemon:
                 self.calls.leaves(PortRef(self.dpid, way), frame_of(sent))
 
     def copy_up(self, place: PortRef, cookie: int, frame: bytes) -> None:
-        """An entry sends a packet to the controller."""
+        """Send the controller a packet, as the entry with *cookie* does."""
         link = self.link
         if link is not None:
             link.to_controller.send(lambda: self.calls.packet_in(link, place, cookie, frame))

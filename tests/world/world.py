@@ -122,7 +122,7 @@ class World:
     # The controller
 
     def start_controller(self) -> None:
-        """A controller begins with what the files of the one before say; switches and agents find it."""
+        """Start a controller with what the files of the one before say; switches and agents find it."""
         assert self.controller is None
         self.controller = Controller(
             self.clock, self.rng, self._directory, self._initial, self.daemons, self.hosts, self.end_link
@@ -133,7 +133,7 @@ class World:
             self._redial_agent(name)
 
     def end_controller(self) -> None:
-        """The controller dies."""
+        """Kill the controller."""
         if self.controller is not None:
             self.controller.end()
             self.controller = None
@@ -151,7 +151,7 @@ class World:
     # Switches
 
     def end_link(self, dpid: int) -> None:
-        """The connection of a switch breaks; both sides see it, and it dials again."""
+        """Break the connection of a switch; both sides see it, and the switch dials again."""
         daemon = self.daemons[dpid]
         link, daemon.link = daemon.link, None
         if link is not None:
@@ -160,7 +160,7 @@ class World:
         self._redial_switch(dpid)
 
     def reach_switch(self, dpid: int, reachable: bool) -> None:
-        """Messages between a switch and the controller get through, or wait; too long, and the connection ends."""
+        """Let messages between a switch and the controller pass, or wait; too long, and the connection ends."""
         daemon = self.daemons[dpid]
         daemon.cut(reachable)
         link = daemon.link
@@ -175,7 +175,7 @@ class World:
             self.end_link(dpid)
 
     def kill_switch(self, dpid: int) -> None:
-        """Its daemon dies: what it held is gone."""
+        """Kill a switch's daemon: what it held is gone."""
         daemon = self.daemons[dpid]
         link = daemon.link
         daemon.end()
@@ -195,7 +195,7 @@ class World:
             controller.switch_came(dpid, daemon.connect())
 
     def set_port(self, ref: PortRef, up: bool) -> None:
-        """A port gains or loses its light, and its switch says so."""
+        """Give a port its light, or take it away; its switch says so."""
         daemon = self.daemons[ref.dpid]
         down = self.hardware.switches[ref.dpid].down
         down.discard(ref.port) if up else down.add(ref.port)
@@ -214,7 +214,7 @@ class World:
     # Hosts
 
     def move_host(self, name: str, to: PortRef, old_port_up: bool) -> None:
-        """A host's cable is in another port, and its kernel says so by ARP, now and then for as long as the run lasts.
+        """Move a host's cable to another port; its kernel says so by ARP, now and then for as long as the run lasts.
 
         old_port_up: the port that it leaves keeps its light, as where another switch is in between.
         """
@@ -253,7 +253,7 @@ class World:
             self._asked(host, frame)
 
     def _asked(self, host: Host, frame: bytes) -> None:
-        """A frame reaches a host: its kernel answers ARP."""
+        """Handle a frame that reaches a host: its kernel answers ARP."""
         arp, place = decode_arp(frame), host.place
         if arp is not None and arp.operation == REQUEST and arp.target_ip == place.ipv4:
             reply = Arp(
@@ -270,7 +270,7 @@ class World:
         self._redial_agent(name)
 
     def end_agent(self, name: str) -> None:
-        """An agent's process dies, which its controller sees."""
+        """Kill an agent's process, which its controller sees."""
         host = self.hosts[name]
         session = host.session
         host.end()
@@ -278,7 +278,7 @@ class World:
             self._for_controller(lambda one: one.agent_lost(session))
 
     def reach_agent(self, name: str, reachable: bool) -> None:
-        """Messages between an agent and the controller get through, or wait; too long, and the channel ends."""
+        """Let messages between an agent and the controller pass, or wait; too long, and the channel ends."""
         host = self.hosts[name]
         host.reachable = reachable
         session = host.session
@@ -357,5 +357,5 @@ class World:
 
 
 def overlay_of(host: SimHost) -> str:
-    """The address of a host's applications."""
+    """Return the address of a host's applications."""
     return f"10.128.{host.ipv4.split('.', 2)[2]}"

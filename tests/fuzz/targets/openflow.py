@@ -130,7 +130,7 @@ class RunningController(Target):
         eventually(lambda: self._updates(), "the good switch's state")
 
     def _updates(self) -> int:
-        """How many entries the good switch was sent, once it is connected."""
+        """Return how many entries the good switch was sent, once it is connected; until then 0."""
         return (
             self._good.received.count(ofp.OFPT_BUNDLE_ADD_MESSAGE) if self._dpid in self._connected() else 0
         )

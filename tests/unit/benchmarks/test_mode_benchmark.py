@@ -19,7 +19,7 @@ T_MS = 25.0
 def stream(
     shorts: list[int], on_ms: float, off_ms: float, pauses: list[tuple[float, float]] = ()
 ) -> list[Passage]:
-    """A leaf with four uplinks that turns ON *on_ms* after each short packet and OFF *off_ms* after it."""
+    """Return passages at a leaf with 4 uplinks that turns ON *on_ms* after each short packet, OFF *off_ms* after it."""
     passages = [Passage(at * MS, "in", False, TrafficClass.SHORT) for at in shorts]
     for index in range(0, (shorts[-1] + 100) * 2):
         at = index * 0.5

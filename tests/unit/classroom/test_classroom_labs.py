@@ -180,7 +180,7 @@ def test_lab_4_plays_the_controllers_own_monitor() -> None:
 
 
 def run(*words: str) -> int:
-    """Exit code of the command line."""
+    """Run the command line and return its exit code."""
     try:
         capstan(list(words), prog_name="capstan", standalone_mode=False)
     except SystemExit as leave:

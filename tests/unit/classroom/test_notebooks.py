@@ -20,7 +20,7 @@ def read(name: str) -> Any:
 
 
 def answer_of(notebook: Any) -> Any:
-    """The cell that a student changes."""
+    """Return the cell that a student changes."""
     [cell] = [cell for cell in notebook.cells if cell.source.startswith(ANSWER)]
     return cell
 

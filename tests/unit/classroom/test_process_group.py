@@ -35,7 +35,7 @@ def marked(directory: Path, text: str, limits: sandbox.Limits) -> Mark:
 
 @pytest.fixture(params=["group", "no group"])
 def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that lets groups be made, if this one does, and a machine that does not."""
+    """Run a test on a machine that lets groups be made, if this one does, and on a machine that does not."""
     if request.param == "no group":
         monkeypatch.setattr(marking, "place_of_groups", lambda: None)
 

@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @contextmanager
 def serving(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A controller that has said that it is ready, and what it said."""
+    """Yield the process of a controller that has said that it is ready, and what it said."""
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "cli", "serve", "--data", str(data), "--openflow", "127.0.0.1:0", *options],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

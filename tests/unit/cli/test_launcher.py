@@ -31,7 +31,7 @@ def start(
 
 @pytest.fixture(scope="module", autouse=True)
 def everything_is_set_up() -> None:
-    """Tests started by hand may run in an environment that the launcher has not made."""
+    """Start the launcher once: tests started by hand may run in an environment that it has not made."""
     done = start("--version")
     assert done.returncode == 0, done.stderr
 
@@ -80,7 +80,7 @@ class Unprivileged:
         )
 
     def seen(self) -> list[tuple[list[str], dict[str, str]]]:
-        """Arguments and environment of each `sudo`, as /proc shows them."""
+        """Return the arguments and the environment of each `sudo`, as /proc shows them."""
         found = []
         for number in range(len(list((self.folder / "seen").glob("*.argv")))):
             argv = (self.folder / "seen" / f"{number}.argv").read_bytes().decode().split("\0")[:-1]
@@ -264,7 +264,7 @@ def test_help_asks_for_the_kernels_where_a_command_loads_them_with_its_options(
 
 
 def a_rust(folder: Path, version: str) -> Path:
-    """Programs that say to be of that version."""
+    """Write programs that say to be of that version, and return their folder."""
     folder.mkdir(parents=True)
     for name in ("cargo", "rustc"):
         (folder / name).write_text(f"#!/bin/sh\necho {name} {version} '(0123 2025-01-01)'\n")

@@ -42,7 +42,7 @@ def test_a_controller_that_asks_for_a_token_is_healthy(tmp_path: Path, token: st
 
 @pytest.fixture
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A directory with a path short enough for a socket, of the user that the server runs as."""
+    """Yield a directory with a path short enough for a socket, of the user that the server runs as."""
     directory = Path(subprocess.check_output(["mktemp", "-d", "/tmp/capstan-pg-XXXXXX"], text=True).strip())
     if os.geteuid() == 0:
         shutil.chown(directory, OWNER, OWNER)

@@ -25,7 +25,7 @@ SUBMISSION: dict[str, Any] = {"preset": "small", "schemes": ["ecmp"], "set": FLO
 
 
 def reported(kind: Any, number: int) -> Any:
-    """A value of a field of this type that is not its default."""
+    """Return a value of a field of this type that is not its default."""
     text = str(kind)
     if "str" in text:
         return f"v{number}"

@@ -22,7 +22,7 @@ def cancelled() -> threading.Event:
 
 @pytest.fixture
 def client(cancelled: threading.Event) -> Iterator[WorkerClient]:
-    """A client of a server that answers reports as a controller does: to stop once experiment 1 is cancelled."""
+    """Yield a client of a server that answers reports as a controller does: to stop once experiment 1 is cancelled."""
 
     class Reports(BaseHTTPRequestHandler):
         def do_PUT(self) -> None:

@@ -23,7 +23,7 @@ WORKER = "lab@machine:1"
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Engine:
-    """An engine without workers of its own, as a lab's controller has."""
+    """Return an engine without workers of its own, as a lab's controller has."""
     database = open_database(f"sqlite:///{tmp_path / 'capstan.db'}")
     ExperimentStore(database)
     return Engine(ExperimentQueue(database), LocalWorkers(0, 0), lambda event: None, "secret")

@@ -38,13 +38,13 @@ DEFICIENCIES = {
 
 
 def linear(colour: str) -> Colour:
-    """Linear sRGB, 0 .. 1, of ``#rrggbb``."""
+    """Return ``#rrggbb`` as linear sRGB, 0 .. 1."""
     raw = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255.0
     return np.where(raw <= 0.04045, raw / 12.92, ((raw + 0.055) / 1.055) ** 2.4)
 
 
 def lab(rgb: Colour) -> Colour:
-    """CIELAB (D65) of linear sRGB."""
+    """Return linear sRGB as CIELAB (D65)."""
     to_xyz = np.array(
         [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]], dtype=np.float64
     )
@@ -54,7 +54,7 @@ def lab(rgb: Colour) -> Colour:
 
 
 def contrast_with_white(colour: str) -> float:
-    """WCAG 2 contrast ratio."""
+    """Return the WCAG 2 contrast ratio."""
     return 1.05 / (float(linear(colour) @ np.array([0.2126, 0.7152, 0.0722])) + 0.05)
 
 

@@ -21,7 +21,7 @@ def receive(connection: socket.socket, kind: type[Any], reader: FrameReader | No
 
 
 def welcome(connection: socket.socket) -> None:
-    """What a controller that knows the token does first."""
+    """Challenge the agent, check its proof and welcome it, as a controller that knows the token does first."""
     connection.sendall(encode(Challenge("ab")))
     hello = receive(connection, Hello)
     assert hello.proof == proof(TOKEN, "agent", "ab")

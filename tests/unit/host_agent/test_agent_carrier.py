@@ -93,7 +93,7 @@ class Kernel:
         )
 
     def carry(self, core: capstan_native.HostCore) -> list[int]:
-        """Until all that waits is carried; descriptors that are left to Python."""
+        """Carry all that waits; return the descriptors that are left to Python."""
         ready: list[int] = []
         deadline = time.monotonic() + SOON_S
         while not ready and select.select([self.device, self.socket], [], [], 0)[0]:
@@ -104,7 +104,7 @@ class Kernel:
         return ready
 
     def sent(self) -> list[tuple[int, bytes]]:
-        """TOS and datagram of all that left, as it was sent."""
+        """Return TOS and datagram of all that left, in the order in which it was sent."""
         left = [
             (number, tos, data)
             for one in self.there
@@ -115,7 +115,7 @@ class Kernel:
         return [(tos, data) for _, tos, data in sorted(left)]
 
     def written(self) -> list[bytes]:
-        """What was written to the device."""
+        """Return what was written to the device."""
         return _all(self.host)
 
 
@@ -141,7 +141,7 @@ def _outer(data: bytes) -> tuple[tuple[str, str, int], int, bytes]:
 
 
 def timeless(datagrams: list[tuple[int, bytes]]) -> list[tuple[object, ...]]:
-    """TOS, header without the time of leaving, body; that of feedback has times, too."""
+    """Return TOS, header without the time of leaving, and body (of feedback, which has times, too: its length)."""
     fields = [(tos, decode_fields(data), data[HEADER_BYTES:]) for tos, data in datagrams]
     return [
         (tos, head[:4], head[5:], len(body) if head[0] == Kind.FEEDBACK else body)
@@ -176,7 +176,7 @@ def _policy(coded: bool, release: bool, admission: AdmissionPolicy | None = None
 
 
 def _packets(there: bool) -> st.SearchStrategy[tuple[bytes, int]]:
-    """A packet of the host at one end, and the size of the segments that it is to be cut into (0: none)."""
+    """Build a strategy: a packet of the host at one end, and the size of the segments to cut it into (0: none)."""
     ends = {"source": HOST2, "destination": HOST1} if there else {"source": HOST1, "destination": HOST2}
     six = (
         {"source": HOST2_V6, "destination": HOST1_V6}
@@ -291,7 +291,7 @@ def _finish(rig: Kernel) -> None:
 
 
 def _split(writes: list[bytes]) -> list[bytes]:
-    """The packets of writes to the device."""
+    """Split writes to the device into their packets."""
     return [packet for data in writes for packet in packets_in(data)]
 
 
@@ -354,7 +354,7 @@ def test_it_returns_at_its_deadline_when_nothing_comes() -> None:
 
 
 def _owing(due_s_ago: float, close: ExitStack) -> tuple[Kernel, capstan_native.HostCore]:
-    """An agent that got a datagram, whose feedback was due then, and the compiled core."""
+    """Return the kernel of an agent whose feedback for a datagram was due *due_s_ago* s ago, and the compiled core."""
     policy = _policy(coded=False, release=False)
     now = time.monotonic()
     rig = Kernel(agent(policy, 0, now + 3600.0), close)  # so that nothing else is due

@@ -59,7 +59,7 @@ class Reports:
         self.outer.add(outer)
 
     def include(self, then: Reports) -> bool:
-        """Whether all of `then` is reported here."""
+        """Return True if all of `then` is reported here."""
         return then.receipts <= self.receipts and then.lost <= self.lost and then.recovered <= self.recovered
 
 
@@ -172,13 +172,13 @@ class Replay:
         return others
 
     def has_reported(self, now: float) -> bool:
-        """Whether all is reported that has to be."""
+        """Return True if all is reported that has to be."""
         awaited = [then for due, then in self.awaited if due <= now]
         del self.awaited[: len(awaited)]
         return not awaited or self.now.include(awaited[-1])
 
     def as_then(self, out: Outgoing, then: list[int]) -> bool:
-        """Whether a datagram is the one that was sent then: but for its number, and what is drawn."""
+        """Return True if a datagram is the one that was sent then: but for its number, and what is drawn."""
         index, source_port, destination_port, tos = then
         data = bytes.fromhex(self.said["datagrams"][index])
         if (out.underlay_ip, out.destination_port, out.tos) != (

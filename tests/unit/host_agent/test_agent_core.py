@@ -25,7 +25,7 @@ MTU = 1426
 
 
 def tcp(number: int, payload: int, flags: int = ACK, ports: tuple[int, int] = (1000, 80)) -> bytes:
-    """An IPv4 TCP packet from A to B whose payload proves itself: its number, then a hash of it."""
+    """Return an IPv4 TCP packet from A to B whose payload proves itself: it is a hash of the packet's number."""
     body = hashlib.shake_128(number.to_bytes(4, "big")).digest(payload)
     head = struct.pack("!HHIIBBHHH", *ports, number * 1400 % 2**32, 0, 0x50, flags, 1000, 0, 0)
     ip = struct.pack(

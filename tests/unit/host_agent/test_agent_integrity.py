@@ -46,7 +46,7 @@ class Hostile:
         self.harmed: dict[str, int] = {}
 
     def carry(self, data: bytes) -> list[bytes]:
-        """What comes of one datagram, in the order in which it goes on."""
+        """Return what comes of one datagram, in the order in which it goes on."""
         rng = self._rng
         deed = str(
             rng.choice(["flip", "flips", "cut", "longer", "twice", "lose", "old", "mix", "hold", "swap"])

@@ -33,7 +33,7 @@ def _agent(policy: Policy) -> AgentCore:
 
 
 def _sent(core: AgentCore) -> list[tuple[TrafficClass, int]]:
-    """Class and priority of each datagram."""
+    """Return class and priority of each datagram that the agent sends."""
     result = []
     for one in core.datagrams_to_send():
         result.append((class_of_dscp(one.tos >> 2), one.tos >> 2 & 7))

@@ -27,7 +27,7 @@ POLICIES = [
 
 
 def datagrams(seed: int, chosen: Policy | None = None) -> list[Arrived]:
-    """What host 0 sends: super-packets of two flows, and other packets between them."""
+    """Return what host 0 sends: super-packets of two flows, and other packets between them."""
     rng, agent = np.random.default_rng(seed), core(0, seed=seed)
     agent.set_policy(chosen or policy(short_limit_bytes=20_000), 0.0)
     out: list[Arrived] = []

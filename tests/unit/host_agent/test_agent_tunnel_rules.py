@@ -56,21 +56,21 @@ PAIRS = [(HOST1, HOST2), (HOST1_V6, HOST2_V6)]
 
 
 def agent(mtu: int = 1426) -> AgentCore:
-    """The first host's agent, with packets of that size."""
+    """Return the first host's agent; mtu: bytes of the largest packet that it takes."""
     made = AgentCore("h1", SESSIONS[0], mtu, np.random.default_rng(0))
     made.set_directory(PEERS, 0.0)
     return made
 
 
 def sent(packet: bytes, mtu: int) -> tuple[list[bytes], list[bytes]]:
-    """What leaves in datagrams when the host sends *packet*, and what the host gets."""
+    """Return what leaves in datagrams when the host sends *packet*, and what the host gets."""
     made = agent(mtu)
     made.packet_from_host(packet, 0.0)
     return [out.data[HEADER_BYTES:] for out in made.datagrams_to_send()], made.packets_to_deliver()
 
 
 def too_big(packet: bytes, mtu: int) -> bytes | None:
-    """The error that the host gets for a packet above the MTU; None: it gets none, and nothing leaves."""
+    """Return the error that the host gets for a packet above the MTU, None if none; assert that nothing leaves."""
     left, answers = sent(packet, mtu)
     assert left == []
     assert len(answers) <= 1
@@ -78,14 +78,14 @@ def too_big(packet: bytes, mtu: int) -> bytes | None:
 
 
 def elsewhere(packet: bytes) -> bytes:
-    """The packet, to an address that no host has."""
+    """Return *packet* with a destination address that no host has."""
     other = ipaddress.ip_address("10.128.9.9" if packet[0] >> 4 == 4 else "fd00:ca::9:9").packed
     at = 16 if len(other) == 4 else 24
     return packet[:at] + other + packet[at + len(other) :]
 
 
 def unreachable(packet: bytes) -> bytes | None:
-    """The error that the host gets for an address that no host has; None: it gets none."""
+    """Return the error that the host gets for an address that no host has, None if it gets none."""
     made = agent(9000)
     made.packet_from_host(elsewhere(packet), 0.0)
     assert made.datagrams_to_send() == []

@@ -35,7 +35,7 @@ from tests.waiting import eventually
 
 
 def finished(port: int) -> FinishedFlows:
-    """One flow's record; its source port distinguishes it from others."""
+    """Return one flow's record; its source port distinguishes it from others."""
     return FinishedFlows(9.0, [6], ["10.128.1.1"], [port], ["10.128.1.2"], [80], [1000], [1.0], [2.0])
 
 

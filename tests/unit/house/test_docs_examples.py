@@ -27,7 +27,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def typed(page: Path) -> list[str]:
-    """Every call of the launcher on a page: in indented blocks, in console blocks, and between backquotes."""
+    """Return every call of the launcher on a page: in indented blocks, in console blocks, and between backquotes."""
     text = page.read_text().replace("\\\n", " ")
     indented = re.findall(r"^    (\./capstan .*)$", text, re.MULTILINE)
     prompted = re.findall(r"^\w+# (capstan .*)$", text, re.MULTILINE)

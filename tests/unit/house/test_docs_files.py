@@ -26,7 +26,7 @@ NOT_OURS: Final = frozenset({"node_modules", "target", "dist", "__pycache__"})
 
 
 def sources(folder: Path) -> Iterator[str]:
-    """Every source file of ours below *folder*."""
+    """Yield every source file of ours below *folder*."""
     for path in folder.iterdir():
         if path.is_dir() and path.name not in NOT_OURS and not path.name.startswith("."):
             yield from sources(path)
@@ -55,7 +55,7 @@ def there(name: str, page: Path) -> bool:
 
 
 def of_ours(name: str) -> bool:
-    """Whether a source file of ours ends so: pages name files below the folder that they speak of."""
+    """Return whether a source file of ours ends so: pages name files below the folder that they speak of."""
     return any(f"/{path}".endswith(f"/{name}") for path in SOURCES)
 
 

@@ -26,7 +26,7 @@ OTHERS_SIGNATURES: Final = {
 def functions(
     tree: ast.AST, within: str = ""
 ) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Every function of a module, methods by ``Class.name``, nested functions by ``outer.inner``."""
+    """Yield every function of a module, methods by ``Class.name``, nested functions by ``outer.inner``."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield f"{within}{node.name}", node
@@ -35,13 +35,13 @@ def functions(
 
 
 def by_position(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """How many parameters a call may give by position; the object or class of a method is none."""
+    """Count the parameters that a call may give by position; the object or class of a method is none."""
     names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
     return len(names) - (names[:1] in (["self"], ["cls"]))
 
 
 def wide(text: str) -> set[str]:
-    """Functions of a module that take more than `MOST` parameters by position."""
+    """Return the functions of a module that take more than `MOST` parameters by position."""
     return {name for name, function in functions(ast.parse(text)) if by_position(function) > MOST}
 
 

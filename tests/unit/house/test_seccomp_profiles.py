@@ -76,7 +76,7 @@ def profile(name: str) -> Any:
 
 
 def allowed(name: str) -> set[str]:
-    """System calls with whatever arguments."""
+    """Return the system calls that the profile allows with whatever arguments."""
     rules = profile(name)["syscalls"]
     return {
         call

@@ -129,7 +129,7 @@ def test_three_printed_unit_sizes_have_the_most_spare_repairs_and_the_fourth_has
 
 
 def closest(p: Fraction) -> int:
-    """Optimum of the closest reading, computed anew in exact arithmetic but for the logarithm."""
+    """Return the optimum of the closest reading, computed anew in exact arithmetic but for the logarithm."""
 
     def cost(k: int) -> float:
         r = math.ceil(k / (1 - p) - k)

@@ -18,7 +18,7 @@ shares = st.floats(0.0, 0.9)
 
 
 def enumerated_timeouts(k: int, r: int, p: float, threshold: int, acknowledged: bool) -> float:
-    """Over every outcome of every packet, as a sender would see it."""
+    """Return the probability of a timeout, over every outcome of every packet, as a sender would see it."""
     total = 0.0
     for outcome in itertools.product((True, False), repeat=k + r):
         came = sum(outcome)

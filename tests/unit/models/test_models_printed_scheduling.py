@@ -210,7 +210,7 @@ def test_fig_6_decides_as_the_products_scheduler(flows: list[tuple[int, int, int
 
 
 def share_below(table: str, size: float) -> float:
-    """P(X <= size) in percent of a published table."""
+    """Return P(X <= size) in percent of a published table."""
     found = distribution(Sizes("table", table=table))
     return float(100 * np.interp(size, found.sizes, found.cdf))  # type: ignore[attr-defined]
 

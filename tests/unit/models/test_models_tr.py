@@ -17,7 +17,7 @@ FABRIC = tr.Asymmetry()
 
 
 def halved(bad: tuple[bool, ...], threshold: int) -> bool:
-    """Whether a receiver that gets all of the good packets before any bad one sends *threshold* duplicate ACKs."""
+    """Return whether a receiver that gets all good packets before any bad one sends *threshold* duplicate ACKs."""
     arrivals = sorted(range(len(bad)), key=lambda position: (bad[position], position))
     got: set[int] = set()
     lacks = duplicates = 0
@@ -107,7 +107,7 @@ def test_a_flow_without_halving_takes_the_rounds_of_slow_start(packets: int, rou
 
 
 def simulated_rounds(packets: int, fabric: tr.Asymmetry, rng: np.random.Generator) -> int:
-    """Rounds of one flow of reno, its packets over paths at random."""
+    """Count the rounds of one flow of reno, its packets over paths at random."""
     window, slow_start, rounds = tr.INITIAL_WINDOW, True, 0
     while packets > 0:
         sent = min(window, packets)

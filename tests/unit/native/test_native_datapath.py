@@ -85,7 +85,7 @@ def test_errors_of_the_socket_are_raised() -> None:
 
 @st.composite
 def packets(draw: st.DrawFn) -> list[bytes]:
-    """Sound packets of few flows, in which segments mostly follow each other."""
+    """Draw sound packets of few flows, in which segments mostly follow each other."""
     out: list[bytes] = []
     sequence = {1: draw(st.sampled_from([0, 2**32 - 3000])), 2: 5, 6: 7}
     for _ in range(draw(st.integers(1, 60))):

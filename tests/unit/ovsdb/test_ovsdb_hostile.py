@@ -31,7 +31,7 @@ DPID = 0x2B
 
 
 def rows(first: int, count: int, name: Any = "eth") -> bytes:
-    """A server's message that *count* ports have come."""
+    """Return a server's message that *count* ports have come."""
     changes = {f"row{number}": {"new": {"name": name}} for number in range(first, first + count)}
     return json.dumps({"id": None, "method": "update", "params": ["monitor", {"Port": changes}]}).encode()
 
@@ -112,7 +112,7 @@ def test_counters_that_no_queue_has_are_none(text: str) -> None:
 
 
 def tables(ports: int, again: int = 1, rate: Any = 10**9) -> dict[str, dict[str, dict[str, Any]]]:
-    """The tables of a switch with so many ports, whose bridge names each of them several times."""
+    """Return the tables of a switch with so many ports, whose bridge names each of them *again* times."""
     made: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in QUEUE_COLUMNS}
     for number in range(1, ports + 1):
         made["Interface"][f"i{number}"] = {"name": "", "type": "", "ofport": number, "link_speed": rate}
@@ -140,7 +140,7 @@ def test_a_link_faster_than_any_has_no_known_rate() -> None:
 
 @contextmanager
 def watched_row(table: str, fields: dict[str, Any]) -> Iterator[QueueService]:
-    """A service that watches a switch whose database has one row; columns that *fields* leaves out are empty."""
+    """Yield a service that watches a switch whose database has one row; columns that *fields* lacks are empty."""
     row = {key: ["set", []] for key in QUEUE_COLUMNS[table]} | fields
     listener = socket.create_server(("127.0.0.1", 0))
     service = QueueService(listener.getsockname()[1])
@@ -165,7 +165,7 @@ def test_an_answer_of_a_million_digits_is_none() -> None:
 
 @contextmanager
 def watched_switch() -> Iterator[QueueService]:
-    """A service that knows the tables of a switch, which stay as they are."""
+    """Yield a service that knows the tables of a switch, which stay as they are."""
     bridge = {"name": "br", "ports": ["set", []], "datapath_type": "system", "datapath_id": f"{DPID:016x}"}
     with watched_row("Bridge", bridge) as service:
         eventually(lambda: bool(service.snapshot(0.0)[0].name))

@@ -27,7 +27,7 @@ DPID = 0x2B
 
 
 def sent(session: OvsdbSession) -> list[Any]:
-    """The JSON texts that a session has to send."""
+    """Parse the JSON texts that a session has to send."""
     text, found, decoder = session.data_to_send().decode(), [], json.JSONDecoder()
     while text:
         message, end = decoder.raw_decode(text)
@@ -200,7 +200,7 @@ class Server:
         eventually(lambda: (self.place / "db.sock").exists())
 
     def be_the_switch(self) -> None:
-        """What ovs-vswitchd does whenever it starts: this column does not outlive the server."""
+        """Set what ovs-vswitchd sets whenever it starts: this column does not outlive the server."""
         self.vsctl("set", "bridge", "br", f'datapath_id="{DPID:016x}"')
 
     def kill(self) -> None:

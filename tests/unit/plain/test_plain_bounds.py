@@ -25,7 +25,7 @@ from protocol.policy import CodingPolicy, PathSettings, Policy
 
 
 def bounded_fields(kind: Any) -> Iterator[tuple[Any, str, Any]]:
-    """Every bounded field below *kind*: its dataclass, name and type."""
+    """Yield every bounded field below *kind*: its dataclass, name and type."""
     waiting, seen = [kind], set()
     while waiting:
         one = waiting.pop()

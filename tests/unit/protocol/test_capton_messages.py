@@ -191,7 +191,7 @@ def test_whatever_is_lost_doubled_and_late_every_flow_ends_and_both_sides_agree_
 
 
 def asking(destination: str = PEER, size: float = 10**6) -> tuple[AdmittingAgent, Host, Request]:
-    """An agent with an open flow of so many bytes, and what it asks."""
+    """Return an agent with an open flow of so many bytes, its host, and what the agent asks."""
     agent = AdmittingAgent(POLICY)
     host = Host(agent, announced=size)
     host.open(0.0)

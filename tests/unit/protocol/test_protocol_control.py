@@ -51,7 +51,10 @@ def test_messages_survive_any_cut_of_the_stream(messages: list[control.Message],
 
 
 def places(data: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Paths of all texts and numbers in plain data, and of all keys (with None at the end) but those of the message."""
+    """Return the paths of all texts and numbers in plain data, and of all keys but those of the message.
+
+    The path of a key has None at the end.
+    """
     if isinstance(data, dict):
         keys = [(*path, key, None) for key in data if path]
         return keys + [one for key, item in data.items() for one in places(item, (*path, key))]

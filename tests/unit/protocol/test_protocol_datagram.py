@@ -28,7 +28,7 @@ headers = st.builds(
 
 
 def crc32c_bitwise(data: bytes) -> int:
-    """CRC-32C as its definition says (reflected polynomial 0x82F63B78), a bit at a time."""
+    """Return the CRC-32C by its definition (reflected polynomial 0x82F63B78), a bit at a time."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc ^= byte

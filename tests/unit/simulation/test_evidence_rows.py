@@ -32,7 +32,7 @@ CLAIM = Claim(
 
 
 def cell(outcome: Outcome) -> str:
-    """What a cell of the document says of this, put together anew."""
+    """Return what a cell of the document says of this, put together anew."""
     figures = [
         f"{one.point}: " * bool(one.point)
         + f"{one.ratio:.2f}"

@@ -35,7 +35,7 @@ class FakePort:
         self.filters.append(" ".join(words))
 
     def queue_of(self, tos: int) -> int:
-        """The queue of an IPv4 packet: the first filter that matches, as u32 does it; else the default class."""
+        """Return the queue of an IPv4 packet: by the first filter that matches, as u32 does it; else the default."""
         for line in self.filters:
             value, mask = (int(word, 16) for word in line.split()[10:12])
             if tos & mask == value:

@@ -69,7 +69,7 @@ for _ in range(os.getpid() * 97 % 20_000):
 
 
 def free_port() -> int:
-    """A port that is free, another each time, and that the kernel gives to no program that asks for any."""
+    """Return a port that is free, another each time, and that the kernel gives to no program that asks for any."""
     while True:
         port = next(_ports)
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -184,7 +184,7 @@ def replicated(number: int, size: int, how: str) -> dict[str, Any]:
 
 
 def connections(port: int) -> set[tuple[str, int]]:
-    """State and peer's port of every TCP connection whose own port is that of the sink."""
+    """Return state and peer's port of every TCP connection whose own port is that of the sink."""
     found = set()
     for file in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(file).read_text().splitlines()[1:]:

@@ -10,7 +10,7 @@ BUSY, QUIET, SAMPLES = 0.7, 0.3, 4
 
 
 def connected(up):
-    """Whether some spine has a link that is up to every leaf; up: of each link's name, such as l1-s2."""
+    """Return whether some spine has a link that is up to every leaf; up: of each link's name, such as l1-s2."""
     leaves = {name.split("-")[0] for name in up}
     spines = {name.split("-")[1] for name in up}
     return any(all(up.get(f"{leaf}-{spine}") for leaf in leaves) for spine in spines)

@@ -10,7 +10,7 @@ BUSY, QUIET, SAMPLES = 0.7, 0.3, 4
 
 
 def connected(up):
-    """Whether every leaf has a link that is up."""
+    """Return whether every leaf has a link that is up."""
     leaves = {name.split("-")[0] for name in up}
     return all(any(up[name] for name in up if name.startswith(leaf)) for leaf in leaves)
 

@@ -26,7 +26,7 @@ L1, L2 = "1".zfill(16), "2".zfill(16)
 
 
 def until_leaf(agent: RawAgent, leaf: str, peers: int = 1) -> list[Message]:
-    """The messages up to a directory of so many peers that has the first one at *leaf*."""
+    """Return the messages up to a directory of so many peers that has the first one at *leaf*."""
     messages = []
     while (message := agent.message()) is not None:
         messages.append(message)

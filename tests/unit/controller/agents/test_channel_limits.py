@@ -51,7 +51,7 @@ from tests.waiting import eventually
 
 
 def begun(kind: str, size: int, sent: int = 100) -> bytes:
-    """The first *sent* bytes of a frame whose body has *size*."""
+    """Return the head of a frame whose body has *size* bytes, and the first *sent* bytes of the body."""
     body = f'{{"type":"{kind}","x":"'.encode()
     return (struct.pack("!IB", size + 1, JSON_FORMAT) + body + b"x" * sent)[: 5 + sent]
 
@@ -124,7 +124,10 @@ def test_agents_that_send_little_are_never_kept_waiting() -> None:
 async def channel(
     answers: Callable[[], bool] = lambda: True,
 ) -> AsyncIterator[tuple[AgentSession, asyncio.Task[None]]]:
-    """A channel that runs, pinged each 0.05 s, dead after 1 s of silence; the agent answers at once while *answers*."""
+    """Yield a running session and its task; it is pinged each 0.05 s and dead after 1 s of silence.
+
+    The agent answers at once while *answers*.
+    """
     ours, agents = socket.socketpair()
     session = AgentSession(
         *await asyncio.open_connection(sock=ours),

@@ -29,7 +29,7 @@ loads = st.builds(
 
 
 def together(others: list[PathLoad]) -> PathLoad:
-    """Computed anew: sums of flows, longest delays; nothing that is 0 or empty."""
+    """Combine all reports anew: sums of flows, longest delays; nothing that is 0 or empty."""
     flows = {
         stamp: sum(one.short_flows.get(stamp, 0) for one in others)
         for one in others
@@ -121,7 +121,7 @@ def test_a_report_has_a_number_of_delays_and_leaves_have_short_names(monkeypatch
 
 
 def invented(host: int, paths: int) -> PathLoad:
-    """A report of so many paths that no other host's report has."""
+    """Return a report of so many paths that no other host's report has."""
     whole, rest = divmod(paths, 4095)
     sizes = [4095] * whole + [rest]
     return PathLoad(

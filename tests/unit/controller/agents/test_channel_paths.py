@@ -15,7 +15,7 @@ L1, L2 = "0000000000010001", "0000000000010002"
 
 
 def before_policy(agent: RawAgent, version: int) -> list[Message]:
-    """All that came before the policy of that version."""
+    """Return all messages that came before the policy of that version."""
     messages = []
     while (message := agent.message()) is not None:
         if isinstance(message, SetPolicy) and message.policy["version"] == version:
@@ -25,7 +25,7 @@ def before_policy(agent: RawAgent, version: int) -> list[Message]:
 
 
 def reported(agents: list[RawAgent], server: AgentServer, version: int) -> list[list[Paths]]:
-    """The paths that each agent got, up to now: a policy of *version* ends the stream."""
+    """Send a policy of *version* to end the stream; return the paths that each agent got before it."""
     server.set_policy(Policy(version, "caps"))
     return [[one for one in before_policy(agent, version) if isinstance(one, Paths)] for agent in agents]
 

@@ -46,7 +46,7 @@ class Served:
         return socket.create_connection(("127.0.0.1", self.front.port), timeout=PATIENCE_S)
 
     def lazy(self) -> socket.socket:
-        """A connection whose client keeps next to nothing in its kernel."""
+        """Connect a client that keeps next to nothing in its kernel."""
         connection = socket.socket()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(PATIENCE_S)
@@ -54,7 +54,7 @@ class Served:
         return connection
 
     def health(self) -> float:
-        """Seconds until it is answered."""
+        """Return the seconds until /health is answered."""
         began = time.monotonic()
         connection = http.client.HTTPConnection("127.0.0.1", self.front.port, timeout=PATIENCE_S)
         connection.request("GET", "/health")
@@ -63,12 +63,12 @@ class Served:
         return time.monotonic() - began
 
     def memory_kib(self) -> int:
-        """Of the HTTP process, as far as it is its own."""
+        """Return the memory of the HTTP process, as far as it is its own, in KiB."""
         text = Path(f"/proc/{self.front.pid}/status").read_text()
         return int(next(line for line in text.splitlines() if line.startswith("RssAnon:")).split()[1])
 
     def sockets(self) -> int:
-        """How many the HTTP process has open."""
+        """Count the sockets that the HTTP process has open."""
         count = 0
         for descriptor in Path(f"/proc/{self.front.pid}/fd").iterdir():
             with suppress(FileNotFoundError):  # closed meanwhile
@@ -132,14 +132,14 @@ def answered(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
 
 
 def next_answer(file: IO[bytes]) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body of the next of several answers."""
+    """Return status, headers and body of the next of several answers."""
     first, *lines = [line.decode() for line in iter(file.readline, b"\r\n")]
     headers = dict(line.rstrip().split(": ", 1) for line in lines)
     return int(first.split()[1]), headers, file.read(int(headers["Content-Length"]))
 
 
 def ended(connection: socket.socket) -> bool:
-    """Whether the server has closed it, once all that it sent is read."""
+    """Read all that the server sent; return True once it has closed the connection."""
     try:
         while connection.recv(1 << 16):
             continue

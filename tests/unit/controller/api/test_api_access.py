@@ -18,7 +18,7 @@ EXPERIMENT = {"name": "demo", "seed": 1, "spec": {}}
 
 @pytest.fixture
 def guarded(world: World) -> World:
-    """The same controller as on an address that others reach."""
+    """Return the same controller as on an address that others reach."""
     app = make_app(world.running, world.store, ApiSettings(OPERATE, True, READ, 1000), "0.1.0")
     return World(
         world.running, world.engine, world.store, app, app.test_client(), world.directory, world.document

@@ -40,7 +40,7 @@ class Served:
         return Asking(connection)
 
     def waiting(self) -> int:
-        """Requests that wait for their turn."""
+        """Count the requests that wait for their turn."""
         return len(self.server.requests)
 
 
@@ -49,7 +49,7 @@ class Asking:
     connection: socket.socket
 
     def answers(self, count: int = 1) -> list[tuple[bytes, bytes]]:
-        """Heads and bodies of so many answers, as far as they come before the connection ends."""
+        """Return heads and bodies of so many answers, as far as they come before the connection ends."""
         found = []
         with self.connection, self.connection.makefile("rb") as file:
             for _ in range(count):
@@ -194,7 +194,7 @@ def _alone(served: Served, lines: tuple[str, ...]) -> tuple[bytes, int, bytes]:
 
 
 def _shape(asking: Asking) -> tuple[bytes, int, bytes]:
-    """An answer but for its date and the number that says which it is, and whether its connection ends."""
+    """Return an answer without its date and the number that says which it is; its head says if its connection ends."""
     head, body = asking.answers()[0]
     lines = b"\n".join(
         line for line in head.split(b"\r\n") if not line.startswith((b"Date:", b"Content-Length:"))

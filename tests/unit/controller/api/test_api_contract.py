@@ -26,7 +26,7 @@ EXAMPLES = 6
 
 @contextmanager
 def served(directory: Path) -> Iterator[tuple[str, Path]]:
-    """URL of the API and log of a controller of a lab without switches, run as people run it."""
+    """Yield the API's URL and the log of a controller of a lab without switches, run as people run it."""
     argv = [sys.executable, "-m", "cli", "serve", "--lab", "--data", str(directory / "data")]
     argv += ["--experiments", "--labs", "0"]  # what is submitted waits
     argv += [

@@ -28,7 +28,7 @@ VOID = {"meta", "br", "img", "link"}
 
 @pytest.fixture(scope="module")
 def experiment(world: World) -> int:
-    """Two runs, of more flows than a group in a Parquet file has."""
+    """Return the number of an experiment with two runs, of more flows than a group in a Parquet file has."""
     number = new_experiment(world.store)
     for repeat, label in enumerate(("caps", "ecmp")):
         flows = [

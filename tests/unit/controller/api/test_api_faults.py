@@ -125,7 +125,7 @@ def test_ports_are_down_just_while_faults_hold_them_wherever_switches_are(
     faults = made(directory, ports)
 
     def back(dpid: int) -> None:
-        """As `RunningController` does where a switch has come back."""
+        """Set ports as `RunningController` does where a switch has come back."""
         ports.away.discard(dpid)
         for some, up in ((faults.held_down(dpid), False), (faults.let_go(dpid), True)):
             ports.set_ports([port for port in some if (port in ports.down) == up], up)

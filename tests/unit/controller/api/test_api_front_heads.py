@@ -27,7 +27,7 @@ def unacknowledged_bytes(connection: socket.socket) -> int:
 
 
 async def answer_to(listener: socket.socket, client: socket.socket) -> bytes:
-    """What a server of *listener* says to *client* until it ends the connection."""
+    """Return what a server of *listener* sends to *client* until it ends the connection."""
     until = asyncio.Event()
     serving = asyncio.create_task(HttpServer(listener, connect, FrontSettings(workers=0)).serve(until))
     answer = await asyncio.to_thread(lambda: b"".join(iter(lambda: client.recv(1 << 16), b"")))

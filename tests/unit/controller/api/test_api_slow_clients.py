@@ -36,7 +36,7 @@ TCP_CLOSE = 7
 
 
 def reset(connection: socket.socket) -> bool:
-    """Whether the server has cut it off; what came before need not be read for that."""
+    """Return True if the server has cut the connection off; what came before need not be read for that."""
     return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1) == bytes((TCP_CLOSE,))
 
 

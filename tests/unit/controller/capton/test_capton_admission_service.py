@@ -30,7 +30,7 @@ RULE = Admission()
 
 
 def snapshot(spines: int = 4, down: frozenset[int] = frozenset(), leaves: int = 2) -> FabricSnapshot:
-    """Leaves l1.. with two hosts each at ports 1 and 2, and a link each to all spines."""
+    """Build leaves l1.. with two hosts each at ports 1 and 2, and a link each to all spines."""
     switches = [SwitchInfo(leaf, f"l{leaf}", True, 0, leaf) for leaf in range(1, leaves + 1)]
     switches += [SwitchInfo(100 + spine, f"s{spine}", True, 1, 10 + spine) for spine in range(1, spines + 1)]
     links = [

@@ -21,7 +21,7 @@ GBPS = 10**9
 def leaf_spine(
     leaves: int = 3, hosts: int = 3, core: int = 2 * GBPS, rates: tuple[int, ...] = (GBPS,)
 ) -> tuple[list[HostPlace], dict[str, Rates]]:
-    """Access links of *rates* in turn; *core*: each leaf's, up and down."""
+    """Build a leaf-spine fabric with access links of *rates* in turn; *core*: each leaf's, up and down."""
     places = []
     for index in range(leaves * hosts):
         rate = rates[index % len(rates)]
@@ -30,7 +30,7 @@ def leaf_spine(
 
 
 def fat_tree() -> tuple[list[HostPlace], dict[str, Rates]]:
-    """Two pods of two leaves of three hosts, over-subscribed at both tiers."""
+    """Build two pods of two leaves of three hosts, over-subscribed at both tiers."""
     places = [
         HostPlace(f"h{index}", Rates(GBPS, GBPS), (f"leaf{index // 3}", f"pod{index // 6}"))
         for index in range(12)
@@ -74,7 +74,7 @@ class Both:
         self.now_ns = 0
 
     def event(self, method: str, theirs: tuple[Any, ...], ours: tuple[Any, ...]) -> None:
-        """The same event for all three: they must decide the same, and hold what the algorithm promises."""
+        """Feed the same event to all three; assert that they decide the same and hold what the algorithm promises."""
         expected = getattr(self.reference, method)(*theirs, Fraction(self.now_ns, 10**9))
         for native in (self.plain, self.scheduler):
             decisions = getattr(native, method)(*ours, self.now_ns)
@@ -246,7 +246,7 @@ def test_ties_go_to_the_earlier_request_and_ageing_ends_starvation() -> None:
     assert scheduler.request(2, "h1", "h3", 1000, now=0.0) == []
 
     def waits(ageing: int) -> float:
-        """How long a flow of 100 kB waits while one of 10 kB begins as soon as one before has ended."""
+        """Return the seconds that a flow of 100 kB waits while one of 10 kB begins as soon as one before has ended."""
         scheduler = Scheduler(VirtualFabric(*leaf_spine()), Parameters(ageing_bytes_per_s=ageing))
         now = 0.0
         scheduler.request(0, "h0", "h3", 10_000, now=now)

@@ -76,7 +76,7 @@ def test_a_silent_host_loses_its_grant_whatever_others_do(others: int) -> None:
 
 
 def crossed(hosts: int) -> tuple[tuple[HostPlace, ...], dict[Pair, tuple[SinglePath, ...]]]:
-    """Two leaves with so many hosts each, and four paths."""
+    """Build two leaves with so many hosts each, and four paths each way."""
     places = tuple(
         HostPlace(f"h{leaf}{number}", Rates(RATE, RATE), (f"l{leaf}",))
         for leaf in (1, 2)

@@ -144,7 +144,7 @@ def test_links_ports_are_taken_up_before_others() -> None:
 
 
 def switch_of(count: int) -> ControlPlane:
-    """A control plane with a switch of so many ports, all of which it knows."""
+    """Return a control plane with a switch of so many ports, all of which it knows."""
     plane = ControlPlane(b"0123456789abcdef")
     now = 100.0
     plane.switch_connected(DPID, [port(number) for number in range(1, count + 1)], None, now)

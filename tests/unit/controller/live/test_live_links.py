@@ -30,7 +30,7 @@ from tests.waiting import eventually
 
 
 def snapshot() -> FabricSnapshot:
-    """Leaves 1 and 2 under spine 9, two links from leaf 1; a host at port 7 of leaf 1."""
+    """Build leaves 1 and 2 under spine 9, two links from leaf 1; a host at port 7 of leaf 1."""
     return FabricSnapshot(
         switches=(
             SwitchInfo(1, "l1", True, 0, 1), SwitchInfo(2, "l2", True, 0, 2), SwitchInfo(9, "a9", True, 1, 9),
@@ -46,7 +46,7 @@ def snapshot() -> FabricSnapshot:
 
 
 def counts(**ports: tuple[float, int, int]) -> dict[int, PortCount]:
-    """By port: (clock, bytes received, bytes sent), packets of 1000 B."""
+    """Return counts by port, from (clock, bytes received, bytes sent); packets of 1000 B."""
     return {
         int(name[1:]): PortCount(at, received // 1000, sent // 1000, received, sent)
         for name, (at, received, sent) in ports.items()
@@ -152,7 +152,7 @@ class Counters:
             self.sampler.counted(dpid, b"".join(ports))
 
     def loads(self) -> set[str]:
-        """Links with a load in the newest sample."""
+        """Return the names of the links with a load in the newest sample."""
         return (
             {one["name"] for one in self.samples[-1]["links"] if one["ab"] or one["ba"]}
             if self.samples
@@ -186,7 +186,7 @@ def test_what_began_anew_or_is_too_old_is_no_load(later: tuple[float, int, int])
 
 
 def loads_with_queues(*readings: tuple[float, tuple[QueueCounters, ...]], now: float) -> LinkLoads:
-    """Loads of l1-a9, a megabit a second from l1, whose port's queues were counted at these times."""
+    """Return loads of l1-a9: 1 Mb/s from l1, whose port's queues were counted at these times."""
     loads = LinkLoads()
     loads.put(1, counts(p1=(10.0, 0, 0)))
     loads.put(1, counts(p1=(11.0, 0, 125_000)))

@@ -39,7 +39,7 @@ class Reading:
     head: bytes = b""
 
     def next(self, timeout: float = 60.0) -> dict[str, Any]:
-        """The next event: its topic, id (None without one) and data."""
+        """Return the next event: its topic, id (None without one) and data."""
         self.connection.settimeout(timeout)
         while True:
             text, end, rest = self.buffer.partition(b"\n\n")
@@ -82,7 +82,7 @@ class Served:
 
 @pytest.fixture
 def few_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log of events keeps three; to be asked for before `served`."""
+    """Limit the log of events to three; to be asked for before `served`."""
     monkeypatch.setattr(event_log, "MOST_EVENTS", 3)
 
 

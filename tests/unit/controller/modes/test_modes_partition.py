@@ -28,7 +28,7 @@ loads = st.floats(0.0, 1.0)
 
 
 def measured(short: float, long: float, samples: int = 1, leaves: int = 1) -> PathPartition:
-    """A split after *samples* samples of these loads, as shares of the uplinks."""
+    """Return a split after *samples* samples of these loads, as shares of the uplinks."""
     made = PathPartition(RULE, PACKET_S)
     feed(made, [(short, long)] * samples, leaves=leaves)
     return made
@@ -227,7 +227,7 @@ def partitions(sim: Simulation) -> list[PartitionChanged]:
 
 
 def load(sim: Simulation, leaf: int, short: float, long: float, seconds: float) -> None:
-    """Meters of *leaf* count as at these shares of four uplinks."""
+    """Run for *seconds* while the meters of *leaf* count as at these shares of four uplinks."""
     counts = sim.fabric.switches[leaf].meter_counts
     for _ in range(round(seconds / 0.05)):
         for meter, share in ((SHORT_METER, short), (LONG_METER, long)):

@@ -27,7 +27,7 @@ from tests.unit.switch_messages import (
 def handshake(
     flows: bytes = b"", groups: bytes = b"", meters: bytes = b"", more: bool = False
 ) -> tuple[OpenFlowSession, Ready]:
-    """A session that is ready, and its event; *more*: each reply comes in two parts."""
+    """Return a session that is ready, and its event; *more*: each reply comes in two parts."""
     one = OpenFlowSession(0.0)
     ((kind, _, _),) = sent(one.data_to_send())
     assert kind == ofp.OFPT_HELLO

@@ -275,7 +275,7 @@ def test_without_descriptors_it_waits_and_goes_on_when_there_are_some() -> None:
     )
 
     def ask(what: str) -> tuple[int, int]:
-        """Pauses until now, and connections that were accepted."""
+        """Send *what*; return the pauses until now and the connections that were accepted."""
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(what + "\n")

@@ -136,7 +136,7 @@ KINDS: dict[str, tuple[st.SearchStrategy[bytes], Callable[[bytes], object]]] = {
 
 
 def within_steps(work: Callable[[], object], limit: int) -> object:
-    """What *work* returns; an AssertionError as soon as it has called more than *limit* functions."""
+    """Return what *work* returns; raise AssertionError as soon as it has called more than *limit* functions."""
     steps = 0
 
     def count(frame: object, event: str, argument: object) -> None:
@@ -234,7 +234,7 @@ def test_actions_of_others_are_passed_over() -> None:
 
 
 def delivery() -> bytes:
-    """An entry with one instruction and two actions, the last 48 B of it."""
+    """Return an entry with one instruction and two actions, the last 40 B of it."""
     flow = FlowRule(
         1,
         10,

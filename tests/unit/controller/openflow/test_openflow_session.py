@@ -40,7 +40,7 @@ GROUP = Group(4, "dp_hash", 1, (Bucket((Output(1),), 1),))
 
 
 def held_switch() -> dict[str, bytes]:
-    """What a controller before us left: hosts with and without agents, a remote host, a flow of another program."""
+    """Return what an earlier controller left: hosts with and without agents, a remote host, another program's flow."""
     mac = "02:00:00:00:00:%02x"
     descriptions = [
         FlowRule(
@@ -109,7 +109,7 @@ def test_an_empty_switch_holds_nothing() -> None:
 
 
 def inner_messages(data: bytes) -> list[tuple[int, bytes]]:
-    """Types and bytes of an update's messages, those in bundles unwrapped; checks the wrapping."""
+    """Return types and bytes of an update's messages, those in bundles unwrapped; check the wrapping."""
     unwrapped = []
     bundle, state = None, "outside"
     for kind, xid, one in sent(data):
@@ -156,7 +156,7 @@ def test_a_change_is_one_bundle_with_groups_first_and_meters_outside() -> None:
 
 
 def flow_mods(data: bytes) -> list[tuple[int, int, int]]:
-    """(command, cookie, cookie mask) of the flow-mods."""
+    """Return (command, cookie, cookie mask) of each flow-mod."""
     return [
         (one[25], *struct.unpack_from("!QQ", one, 8))
         for kind, one in inner_messages(data)
@@ -165,7 +165,7 @@ def flow_mods(data: bytes) -> list[tuple[int, int, int]]:
 
 
 def group_mods(data: bytes) -> list[tuple[int, int]]:
-    """(command, group) of the group-mods."""
+    """Return (command, group) of each group-mod."""
     return [
         (struct.unpack_from("!H", one, 8)[0], struct.unpack_from("!I", one, 12)[0])
         for kind, one in inner_messages(data)

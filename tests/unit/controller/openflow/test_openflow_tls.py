@@ -47,7 +47,7 @@ class Site:
 
 
 def switch_context(authority: Authority, name: str | None) -> ssl.SSLContext:
-    """What a switch has; *name*: of its certificate, None if it has none."""
+    """Return a switch's TLS context; *name*: of its certificate, None if it has none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

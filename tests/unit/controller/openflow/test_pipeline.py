@@ -49,7 +49,7 @@ schemes = st.sampled_from([None, ECMP, RPS, CAPS, LABELS])
 
 @st.composite
 def fabrics(draw: st.DrawFn) -> tuple[Shape, list[Link]]:
-    """A shape and the links that are up: all, all but one, or all but one switch's above the leaves."""
+    """Draw a shape and the links that are up: all, all but one, or all but one switch's above the leaves."""
     shape = draw(shapes)
     upper = sorted(shape.ports.keys() - shape.leaves)
     failure = draw(st.sampled_from(["none", "link", "switch"]))
@@ -64,7 +64,7 @@ def fabrics(draw: st.DrawFn) -> tuple[Shape, list[Link]]:
 def check_pair(
     fabric: FakeFabric, shape: Shape, up: list[Link], source: SimHost, target: SimHost, packet: Packet
 ) -> None:
-    """Every way of *packet* is one of the equal-cost paths, all of them are, and it arrives as it should."""
+    """Assert that *packet* takes all of the equal-cost paths and no other, and arrives as it should."""
     expected = shortest_paths(up, shape.leaves, source.place.dpid, target.place.dpid)
     traces = fabric.traces(packet, source.place)
     delivered = {trace.switches for trace in traces if trace.place is not None}

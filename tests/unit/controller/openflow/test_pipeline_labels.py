@@ -46,7 +46,7 @@ Ways = dict[int, set[tuple[int, ...]]]
 
 @st.composite
 def fabrics(draw: st.DrawFn) -> tuple[Shape, list[Link]]:
-    """A fabric, perhaps with parallel links, and the links of it that are up: any may be down."""
+    """Draw a fabric, perhaps with parallel links, and the links of it that are up: any may be down."""
     leaves, spines = draw(st.integers(2, 4)), draw(st.integers(1, 5))
     shape = draw(st.sampled_from([leaf_spine(leaves, spines, 1), fat_tree(4, 1)]))
     for link in draw(st.lists(st.sampled_from(shape.links), max_size=2)):
@@ -56,7 +56,7 @@ def fabrics(draw: st.DrawFn) -> tuple[Shape, list[Link]]:
 
 
 def ways_by_stamp(shape: Shape, up: list[Link], source: int, target: int) -> Ways:
-    """By brute force: the equal-cost paths under the stamp that each one's packets get.
+    """Return the equal-cost paths, by brute force, under the stamp that each one's packets get.
 
     A dpid's upper digits are its tier: the first switch that is followed by one of a lower tier writes its stamp.
     """
@@ -78,7 +78,7 @@ def views_of(shape: Shape, up: list[Link]) -> FabricViews:
 def taken(
     fabric: FakeFabric, source: SimHost, target: SimHost, port: int, kind: TrafficClass
 ) -> Mapping[tuple[int, ...], int]:
-    """Every way that a datagram from UDP port *port* may take, with the port that it arrives with."""
+    """Return every way that a datagram from UDP port *port* may take, with the port that it arrives with."""
     traces = fabric.traces(datagram(source, target, kind, port), source.place)
     assert all(trace.place == target.place for trace in traces), "dropped on some way"
     return {trace.switches: trace.packet.udp_src for trace in traces}

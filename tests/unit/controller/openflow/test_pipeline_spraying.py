@@ -19,7 +19,7 @@ from protocol.underlay import BASE_PORT, EV_FIRST, EV_LAST, FLOW_KEYS, LABEL_FIR
 
 
 def slots_of(buckets: int) -> Counter[int]:
-    """How many slots of a dp_hash group each of *buckets* equal buckets gets (OVS: ofproto-dpif.c, Webster)."""
+    """Return how many slots of a dp_hash group each of *buckets* equal buckets gets (OVS: ofproto-dpif.c, Webster)."""
     slots = 16
     while slots < buckets:
         slots *= 2

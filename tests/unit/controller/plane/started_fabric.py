@@ -7,7 +7,7 @@ from tests.unit.simulated_fabric import Simulation
 
 
 def running(shape: Shape, scheme: object = CAPS, *, agents: bool = True) -> Simulation:
-    """A fabric that has started and come to rest."""
+    """Return a fabric that has started and come to rest."""
     sim = Simulation(shape, agents=agents)
     sim.set_scheme(scheme)  # type: ignore[arg-type]
     sim.start()

@@ -122,7 +122,7 @@ def ghost(sim: Simulation, dpid: int, *, stays: bool = False) -> None:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Numbers for this many switches, and not for 4095, so that a test may use them up."""
+    """Limit the switches that get numbers to 12, not 4095, so that a test may use them up; return 12."""
     monkeypatch.setattr(control_plane, "MOST_SWITCHES", 12)
     return 12
 

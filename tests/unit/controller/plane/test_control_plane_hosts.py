@@ -131,7 +131,7 @@ def test_a_free_address_is_not_taken_from_who_asks_for_it() -> None:
 
 
 def elsewhere(sim: Simulation, host: SimHost) -> SimHost:
-    """*host* at a new port of the third leaf."""
+    """Return *host* at a new port of the third leaf."""
     leaf = sim.shape.hosts[2].place.dpid
     moved = dataclasses.replace(host, place=sim.shape.new_port(leaf))
     sim.do(sim.plane.port_changed(leaf, sim.ports(leaf)[-1], sim.now))

@@ -22,7 +22,7 @@ FIRST = 0x900000
 
 @pytest.fixture
 def fabric(monkeypatch: pytest.MonkeyPatch) -> Simulation:
-    """A fabric of five switches, and room for four isolated switches with twenty ports together."""
+    """Return a fabric of five switches, and make room for four isolated switches with twenty ports together."""
     sim = running(leaf_spine(2, 3, 1))
     monkeypatch.setattr(isolated, "MOST_ISOLATED", 4)
     monkeypatch.setattr(isolated, "MOST_ISOLATED_PORTS", 20)
@@ -158,7 +158,7 @@ def arp_of(number: int) -> bytes:
 
 
 def say(sim: Simulation, dpid: int, number: int) -> None:
-    """A host behind a switch announces itself by ARP."""
+    """Announce a host behind a switch by ARP."""
     sim.plane.packet_in(dpid, 1, Rule.ARP, arp_of(number), now=sim.now)
 
 

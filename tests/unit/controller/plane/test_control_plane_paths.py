@@ -17,7 +17,7 @@ Reported = dict[int, Mapping[int, tuple[int, ...]]]
 
 
 def reported(sim: Simulation) -> Reported:
-    """What agents know by now."""
+    """Return the paths that agents know by now."""
     return {event.leaf: event.paths for event in sim.events if isinstance(event, PathsChanged)}
 
 
@@ -31,7 +31,7 @@ def running(shape: Shape, scheme: object = LABELS) -> Simulation:
 
 
 def named_paths_hold(sim: Simulation, lost: int = 0) -> None:
-    """What agents know is what there is, and each path that they may name is the one that is taken.
+    """Assert that agents know what there is, and that each path that they may name is the one that is taken.
 
     lost: a switch that forwards nothing; who can only be reached through it is not asked for.
     """

@@ -21,7 +21,7 @@ def shape_of(kind: str) -> Shape:
 
 
 def slow(sim: Simulation, data: st.DataObject) -> None:
-    """Every switch takes 0 to 0.4 s for a change."""
+    """Let every switch take 0 to 0.4 s for a change."""
     for dpid in sim.shape.ports:
         sim.apply_s[dpid] = data.draw(st.sampled_from([0.0, 0.001, 0.02, 0.1, 0.4]))
 

@@ -22,7 +22,7 @@ PLAIN = frozenset({"h1", "h4"})
 
 
 def running(shape: Shape) -> Simulation:
-    """A fabric at rest whose hosts h1 and h4 have no agent."""
+    """Return a fabric at rest whose hosts h1 and h4 have no agent."""
     sim = Simulation(shape, agents=False)
     sim.set_scheme(CAPS)
     sim.start()
@@ -38,7 +38,7 @@ def running(shape: Shape) -> Simulation:
 
 
 def works(sim: Simulation, about: SimHost | None = None) -> bool:
-    """Whether all pairs of hosts, or all pairs with *about*, reach each other."""
+    """Return True if all pairs of hosts, or all pairs with *about*, reach each other."""
     return all(
         sim.delivers(one, other, kind)
         for one, other in pairs(sim.shape)
@@ -48,7 +48,7 @@ def works(sim: Simulation, about: SimHost | None = None) -> bool:
 
 
 def check(sim: Simulation) -> None:
-    """One host's traffic at a time, every host's in turn: each check is after each switch's update."""
+    """Check one host's traffic at a time, every host's in turn: each check is after each switch's update."""
     about = sim.shape.hosts[len(sim.updates) % len(sim.shape.hosts)]
     assert works(sim, about), "traffic was cut during the take-over"
 

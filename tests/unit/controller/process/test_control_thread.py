@@ -45,7 +45,7 @@ def _die() -> None:
 
 @pytest.fixture
 def mortal() -> Iterator[None]:
-    """A thread of this test may die; what comes after must not see it."""
+    """Let a thread of this test die, and forget it afterwards: what comes after must not see it."""
     yield
     control_thread.forget_deaths()
     control_thread.on_first_death(None)
@@ -111,7 +111,7 @@ def test_the_process_ends_with_the_reason(tmp_path: Path) -> None:
         trigger.touch()
 
         def ended() -> bool:
-            """The thread looks when it is asked for something."""
+            """Ask for health, for the thread looks only when it is asked; return True if the process has ended."""
             with contextlib.suppress(ControllerError):
                 client.health()
             return process.poll() is not None

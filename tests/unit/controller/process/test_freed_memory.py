@@ -13,7 +13,7 @@ MIB = 1 << 20
 
 
 def looks(*resident: int, left: int) -> list[bool]:
-    """Whether each look gave memory back; left: what is resident then."""
+    """Return whether each look gave memory back; left: bytes that are resident then."""
     sizes = iter(resident)
     given = False
 

@@ -34,7 +34,7 @@ class Thread:
 
 
 def asked(call: SharedCall[int], pool: ThreadPoolExecutor, count: int) -> list[int]:
-    """Answers of *count* who ask at once."""
+    """Return the answers that *count* threads get when they ask at once."""
     started = threading.Barrier(count + 1)
 
     def ask() -> int:

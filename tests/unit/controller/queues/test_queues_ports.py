@@ -59,7 +59,7 @@ class Database:
         return next(row for row in self.tables["Port"].values() if row["name"] == name)
 
     def transact(self, operations: Any) -> None:
-        """RFC 7047, section 5.2, for the operations that come up here."""
+        """Apply the operations that come up here as RFC 7047, section 5.2, says."""
         named: dict[str, str] = {}
         for operation in operations:
             if operation["op"] == "insert":
@@ -96,7 +96,7 @@ class Database:
         return plain_value(value)
 
     def write_ports(self, problem: str = "") -> None:
-        """What the writer of the ports does."""
+        """Write what is applied into each QoS row, as the writer of the ports does."""
         for row in self.tables["QoS"].values():
             wanted = PortQueues.from_config(row["other_config"])
             rate = min(10**7, wanted.limit.rate_bps or 10**7)

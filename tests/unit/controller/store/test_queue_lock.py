@@ -17,7 +17,7 @@ from tests.waiting import eventually
 
 @contextmanager
 def processes(url: str) -> Iterator[tuple[Engine, Engine]]:
-    """The engines of two controllers on one database."""
+    """Yield the engines of two controllers on one database."""
     engines = create_engine(url, pool_pre_ping=True), create_engine(url, pool_pre_ping=True)
     try:
         yield engines

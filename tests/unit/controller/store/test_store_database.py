@@ -60,7 +60,7 @@ def test_migrations_from_nothing_lead_to_what_an_empty_database_is_given(new_dat
 
 
 def schema(engine: Engine) -> dict[str, object]:
-    """Columns, keys, indexes and the version, of all tables."""
+    """Return columns, keys, indexes and the version, of all tables."""
     found, tables = inspect(engine), MetaData()
     tables.reflect(engine)
     with engine.connect() as connection:
@@ -115,7 +115,10 @@ def test_a_database_of_any_older_version_keeps_its_rows(new_database: NewDatabas
 
 
 def write_rows(engine: Engine, seed: int) -> int:
-    """An experiment with a run of 20 flows, in the columns that the tables have: the store's own may be newer."""
+    """Write an experiment with a run of 20 flows; return its number.
+
+    It uses the columns that the tables have: the store's own may be newer.
+    """
     tables = MetaData()
     tables.reflect(engine)
     experiment = {"name": "old", "seed": seed, "spec": {}, "versions": {}, "machine": {}, "state": "running"}

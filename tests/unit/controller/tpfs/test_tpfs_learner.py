@@ -54,7 +54,7 @@ def _report(agent: RunningChannel, records: Records, ended_s_ago: float = 1.0) -
 
 
 def _learnt(world: World) -> dict[str, object]:
-    """The API's answer once there are types."""
+    """Wait until there are types; return the API's answer."""
     found: dict[str, object] = eventually(
         lambda: (answer := world.get("/tpfs"))["types"] and answer, "types are learnt", 90
     )

@@ -21,7 +21,7 @@ _DEFAULTS = st.lists(st.integers(1, 900), min_size=1, max_size=3).map(sorted)
 
 
 def _moved(sizes: Sequence[int], default: int, lowered: float) -> tuple[float, float]:
-    """Bad and good load that leaves, flow by flow."""
+    """Return the bad and good load that leaves, flow by flow."""
     bad = sum(default - lowered for size in sizes if size > default)
     good = sum(max(0.0, size - lowered) for size in sizes if size <= default)
     return bad, good

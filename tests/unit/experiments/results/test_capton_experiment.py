@@ -21,7 +21,7 @@ PRESET_THRESHOLD = 1580
 
 
 def websearch() -> np.ndarray:
-    """Rows of bytes and share."""
+    """Return the table's rows of bytes and cumulative share."""
     lines = (TABLES / "websearch.csv").read_text().splitlines()
     return np.array([list(map(float, line.split(","))) for line in lines if line[0].isdigit()])
 

@@ -12,7 +12,7 @@ from figures.style import applied
 
 
 def scheme(name: str, factor: float, baseline: str = "caps", p99: bool = True, **more: Any) -> dict[str, Any]:
-    """A scheme whose times are *factor* those of the baseline and whose goodput is the inverse."""
+    """Return a scheme whose times are *factor* those of the baseline and whose goodput is the inverse."""
     ratios = {
         "short_afct_ratio": factor,
         "short_afct_ratio_ci": (factor * 0.9, factor * 1.1),
@@ -48,7 +48,7 @@ def comparison(schemes: dict[str, dict[str, Any]], **more: Any) -> dict[str, Any
 
 
 def texts(svg: Path) -> str:
-    """All words of a figure; matplotlib leaves them as comments beside the glyphs, one for each line."""
+    """Return all words of a figure; matplotlib leaves them as comments beside the glyphs, one for each line."""
     return " ".join(
         line.strip().removeprefix("<!-- ").removesuffix(" -->")
         for line in svg.read_text().splitlines()

@@ -19,7 +19,7 @@ LIMIT = 1_000_000
 
 
 def runs(factor: float) -> list[list[FlowOutcome]]:
-    """Three sizes of each of two applications; large flows of "b" alone are slower by *factor*."""
+    """Return a run of three sizes of each of two applications; large flows, and all of "b", are slower by *factor*."""
     rng = np.random.default_rng(1)
     found = []
     for index in range(120):

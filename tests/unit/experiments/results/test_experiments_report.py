@@ -32,7 +32,7 @@ SPANS = [{"at_s": 1.0, "leaf": "l1", "mode": "on"}, {"at_s": 2.5, "leaf": "l1", 
 
 @pytest.fixture
 def result(tmp_path: Path) -> Path:
-    """A result as `capstan run` keeps it: two repeats, with paths and modes."""
+    """Return a result as `capstan run` keeps it: two repeats, with paths and modes."""
     return kept(tmp_path)
 
 

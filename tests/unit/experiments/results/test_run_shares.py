@@ -25,7 +25,10 @@ PATHS = Paths(4, {"h1": "l1", "h2": "l2"})
 
 
 def runs(again: int, *, repeats: int = 4) -> list[list[FlowOutcome]]:
-    """Two short flows and a long one, 100 packets each; *again* packets of the first are sent again, of the long 5."""
+    """Return *repeats* runs of two short flows and a long one, 100 packets each.
+
+    Sent again are *again* packets of the first, one more in each repeat, and 5 of the long one.
+    """
     sent = {"packets": 100, "bytes_acked": 50_000, "rtt_ms": 2.0}
     return [
         [

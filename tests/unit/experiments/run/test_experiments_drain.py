@@ -15,7 +15,7 @@ Report = dict[str, list[dict[str, Any]]]
 
 
 def report(**packets: int) -> Report:
-    """What hosts received; they sent, too, which says nothing of packets under way."""
+    """Return what hosts received; they sent, too, which says nothing of packets under way."""
     return {
         host: [{"side": "receiver", "packets": count}, {"side": "sender", "packets": 7}]
         for host, count in packets.items()

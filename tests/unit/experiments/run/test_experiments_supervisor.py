@@ -109,7 +109,7 @@ def test_a_killed_part_is_started_again_and_the_others_stay(tmp_path: Path) -> N
 
 @pytest.fixture
 def restarts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How long each restart waits is tested in test_experiments_supervision.py."""
+    """Let the first restart wait 10 ms: how long each waits is tested in test_experiments_supervision.py."""
     monkeypatch.setattr(supervision, "FIRST_WAIT_S", 0.01)
 
 

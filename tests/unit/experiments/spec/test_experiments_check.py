@@ -51,7 +51,7 @@ def test_a_good_spec_has_no_problem_and_can_be_read() -> None:
 
 
 def bursts(flows: str, arrivals: str, lead_in_s: float = 0.0) -> str:
-    """Bursts of a tenth of the time. flows: how many there are, or for how long."""
+    """Return a spec with bursts of a tenth of the time. flows: how many there are, or for how long."""
     text = GOOD.replace("count: 10", f"{flows}\n    lead_in_s: {lead_in_s}").replace("20000", "200")
     return text.replace("{rate_per_s: 5}", f"{{kind: burst, on_s: 0.1, off_s: 0.9, {arrivals}}}")
 

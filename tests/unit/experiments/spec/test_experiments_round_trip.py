@@ -25,7 +25,7 @@ OVERRIDES = st.dictionaries(LABELS, st.one_of(PLAIN, st.dictionaries(LABELS, PLA
 
 
 def values_of(kind: Any, bounds: Meta | None = None) -> st.SearchStrategy[Any]:
-    """Any value of a field's type, within its bounds."""
+    """Return a strategy for any value of a field's type, within its bounds."""
     if isinstance(kind, type) and is_dataclass(kind):
         hints = typing.get_type_hints(kind, include_extras=True)
         return st.builds(kind, **{part.name: values_of(hints[part.name]) for part in fields(kind)})
@@ -59,7 +59,7 @@ def values_of(kind: Any, bounds: Meta | None = None) -> st.SearchStrategy[Any]:
 
 
 def limited(meta: Meta) -> bool:
-    """Whether it bounds a value, and does not only describe it."""
+    """Return whether it bounds a value, and does not only describe it."""
     limits = (meta.ge, meta.gt, meta.le, meta.lt, meta.pattern, meta.min_length, meta.max_length)
     return any(limit is not None for limit in limits)
 

@@ -229,7 +229,7 @@ def test_words_have_units() -> None:
 
 
 def point_document(one: Spec, factor: float, limited: bool = False) -> dict[str, Any]:
-    """The result of one point; caps is *factor* times as slow as ecmp."""
+    """Return the result of one point; caps is *factor* times as slow as ecmp."""
     runs = []
     for repeat in range(one.repeats):
         plan = one.plan(repeat)

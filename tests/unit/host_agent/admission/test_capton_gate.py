@@ -39,7 +39,7 @@ def nothing(flow: bytes) -> Unsent | None:
 
 
 def opened(agent: AgentCore, peer: AgentCore, now: float, announced: float) -> list[bytes]:
-    """A connection opens; what the host gets in answer to its SYN."""
+    """Open a connection; return what the host gets in answer to its SYN."""
     syn = tcp(sequence=0, ports=(40000, 80), flags=SYN, options=OPTIONS)
     agent.announce(look(syn).flow, announced)
     agent.packet_from_host(syn, now)

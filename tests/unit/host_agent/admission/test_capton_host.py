@@ -72,7 +72,7 @@ class Host:
             self.room = ack + (window << (0 if packet[33] & SYN else SCALE))
 
     def send(self, most: int, now: float) -> int:
-        """Segments that go; an ACK after each two."""
+        """Send up to *most* segments, with an ACK after each two; return how many went."""
         count = 0
         while count < most and self.sent + MSS <= self.room:
             data = tcp(bytes(MSS), ports=(self.port, 80), sequence=1 + self.sent, partial=True)
@@ -88,7 +88,7 @@ class Host:
 def exchange(
     agents: dict[str, AdmittingAgent], central: AdmissionControl, now: float
 ) -> list[Request | Finished]:
-    """All messages that wait, both ways; those to the controller."""
+    """Carry all messages that wait, both ways; return those to the controller."""
     said = []
     for host, agent in agents.items():
         for message in agent.messages_to_send():
@@ -271,7 +271,10 @@ def test_another_scheme_lets_everything_go_and_idle_flows_are_forgotten() -> Non
 
 
 def held_for_minutes(announced: float | None, seconds: int = 300) -> Host:
-    """A large flow that waits: its host is silent, for Linux's probes of a closed window are 51, 102, 120 s apart."""
+    """Return the host of a large flow that waits.
+
+    The host is silent, for Linux's probes of a closed window are 51, 102, 120 s apart.
+    """
     agent = AdmittingAgent(POLICY)
     host = Host(agent, announced=announced)
     host.open(0.0)

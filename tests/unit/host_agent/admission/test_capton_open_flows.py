@@ -18,7 +18,7 @@ HOLDS = Unsent(500_000, False, SCALE, MSS)
 
 
 def open_flow(sent: int = 40) -> tuple[AdmittingAgent, Host]:
-    """A flow that was opened, and has sent so many segments, before this agent began."""
+    """Return an agent, and the host of a flow that opened and sent *sent* segments before that agent began."""
     host = Host(AdmittingAgent(AdmissionPolicy(threshold_bytes=1 << 40)))
     host.open(0.0)
     host.send(sent, 0.0)

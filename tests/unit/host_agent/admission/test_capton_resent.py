@@ -38,7 +38,7 @@ class Watched:
             self.agent.sent(syn, announced, 0.0)
 
     def send(self, start: int, end: int, now: float) -> int:
-        """The host sends these bytes. Returns how many it has sent again, as the agent counts them."""
+        """Send these bytes from the host; return how many it has sent again, as the agent counts them."""
         before = self.agent.totals().get("bytes_sent_again", 0)
         number = (ISN + 1 + start) % 2**32
         packet = tcp(bytes(end - start), HOST1, HOST2, ports=PORTS, sequence=number, flags=ACK)
@@ -67,7 +67,7 @@ class Watched:
 
 
 def sent(count: int = 4, announced: float | None = None) -> Watched:
-    """With so many segments in flight since 1.0."""
+    """Return a connection with so many segments in flight since 1.0."""
     watched = Watched(announced)
     for index in range(count):
         assert watched.send(index * MSS, (index + 1) * MSS, 1.0) == 0

@@ -68,7 +68,7 @@ def unsent(asked: UnsentBytes, flow: bytes) -> tuple[int, bool] | None:
 
 
 def unannounced(policy: AdmissionPolicy) -> tuple[AdmittingAgent, Host]:
-    """A flow without announcement that has just sent more than the threshold."""
+    """Return an agent, and a host whose unannounced flow has just sent more than the threshold."""
     agent = AdmittingAgent(policy)
     host = Host(agent, announced=None)
     host.open(0.0)

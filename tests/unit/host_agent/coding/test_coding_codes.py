@@ -23,7 +23,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def packets_of(k: int, seed: int, most: int = 40) -> list[bytes]:
-    """Packets of 1..most B: lengths differ within the unit."""
+    """Return packets of 1..most B: lengths differ within the unit."""
     rng = np.random.default_rng(seed)
     return [rng.bytes(int(rng.integers(1, most + 1))) for _ in range(k)]
 

@@ -21,7 +21,7 @@ weights = st.builds(
 
 
 def equation_5(k: int, p: Fraction, weight: Weight, sent: int, window: int) -> int:
-    """HTPC's r in exact arithmetic, written down anew, for k packets of a window."""
+    """Compute HTPC's r anew, in exact arithmetic, for k packets of a window."""
     span = weight.none_bytes - weight.full_bytes
     w = max(Fraction(0), min(Fraction(1), Fraction(weight.none_bytes - sent, span)))
     x = w * window + (1 - w) * weight.fast_retransmit

@@ -19,7 +19,7 @@ PROBABILITIES = st.floats(0.0, 0.6)
 
 
 def arrives_at_most(n: int, r: int, p: float) -> float:
-    """P(at most r of n blocked), by walking through all n packets one after another."""
+    """Return P(at most r of n blocked), by walking through all n packets one after another."""
     chances = [1.0] + [0.0] * n
     for _ in range(n):
         chances = [chances[x] * (1 - p) + (chances[x - 1] * p if x else 0.0) for x in range(n + 1)]

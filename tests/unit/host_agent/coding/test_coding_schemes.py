@@ -226,7 +226,7 @@ def test_what_is_no_announcement_is_refused(data: bytes) -> None:
 
 
 def classes(chosen: Policy, announced: float | None, count: int, late: bool = False) -> list[int]:
-    """Classes of the *count* packets of 1000 B of one flow."""
+    """Return the classes of the *count* packets of 1000 B of one flow."""
     wire = Wire(chosen)
     key = look(tcp(b"x", ports=(5, 80))).flow
     if announced is not None and not late:

@@ -54,7 +54,7 @@ one_packet = st.tuples(
 def run(
     policy: PathPolicy, stamps: set[int], traffic: list[tuple[int, TrafficClass, int, int, float, str]]
 ) -> list[int]:
-    """Source ports of a run of traffic; half-way the path with the largest stamp dies, if there are two."""
+    """Return source ports of a run of traffic; half-way the path with the largest stamp dies, if there are two."""
     now, ports = 1.0, []
     known = flows(8)
     kinds = (TrafficClass.SHORT, TrafficClass.LONG, TrafficClass.CONTROL)

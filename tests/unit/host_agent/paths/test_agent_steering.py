@@ -45,7 +45,7 @@ class Routes(Rule):
         return EV_FIRST
 
     def asked(self, core: AgentCore, kind: str, to: int = 2) -> Route:
-        """The route of a packet of that class, of a new flow to 10.128.*to*.1."""
+        """Return the route of a packet of that class, of a new flow to 10.128.*to*.1."""
         self.port += 1
         for number in range(1 if kind == "short" else 3):
             packet = tcp(number, 1000, ports=(self.port, 80))
@@ -56,7 +56,7 @@ class Routes(Rule):
 
 
 def pair(rules: Policy, own: Rule | None = None) -> tuple[AgentCore, AgentCore]:
-    """Two agents; *own*: what `file` is at the first, at the second it uses one entropy value."""
+    """Return two agents; *own*: what `file` is at the first, at the second it uses one entropy value."""
     cores = []
     for peer, far in ((A, "right"), (B, "left")):
         file: Rule = own if own is not None and peer is A else Routes()

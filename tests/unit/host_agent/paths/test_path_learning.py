@@ -49,7 +49,7 @@ def report(entropy: int, delay: float = 0.0, sent: float = 0.0, flow: int = 1) -
 
 
 def explored(policy: CompiledPathPolicy) -> list[int]:
-    """The flow's first packets, all drawn at random."""
+    """Return the entropy values of the flow's first packets, all drawn at random."""
     return policy.entropies(FLOW, WAY, 1000, EXPLORE, 1000, 0.0)
 
 
@@ -123,7 +123,10 @@ def test_reps_leaves_a_black_hole(paths: int, dead: int, seed: int) -> None:
 def drive(
     policy: CompiledPathPolicy, rounds: int, delay: float, began: float = 0.0, idle: bool = False
 ) -> list[int]:
-    """A packet each 10 ms, always two on their way (idle: one), each round trip 20 ms (idle: 5 ms). Values used."""
+    """Send a packet each 10 ms, always two on their way (idle: one); return the values used.
+
+    Each round trip takes 20 ms (idle: 5 ms).
+    """
     used = []
     waiting: list[tuple[int, float]] = []
     for turn in range(rounds):

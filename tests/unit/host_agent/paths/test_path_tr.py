@@ -31,7 +31,10 @@ def route(paths: int, kind: TrafficClass = TrafficClass.SHORT) -> Route:
 def probe(
     policy: CompiledPathPolicy, way: Route, delays: list[float], now: float, round_trip_s: float = 0.002
 ) -> None:
-    """Reports of some other host's flow, one of each path: what was sent a round-trip time ago had these delays."""
+    """Feed reports of some other host's flow, one of each path.
+
+    What was sent a round-trip time ago had these delays (s).
+    """
     for stamp, delay in enumerate(delays, 1):
         policy.reported(Report(999, way.leaf, label_of(stamp), stamp, delay, now - round_trip_s), now)
 
@@ -173,9 +176,9 @@ def test_short_flows_of_other_hosts_keep_off_the_paths_that_long_flows_fill() ->
 def simulate(
     make: Callable[[np.random.Generator, float], PathPolicy], slow: float, seed: int
 ) -> tuple[Fabric, float]:
-    """Four hosts with a long flow each and 40 short flows per second, 8 paths of 1000 packets/s, two of them slower.
+    """Simulate four hosts with a long flow each and 40 short flows/s on 8 paths of 1000 packets/s, two of them slower.
 
-    Returns the fabric and the mean completion time of its short flows, seconds.
+    Return the fabric and the mean completion time of its short flows, seconds.
     """
     rng = np.random.default_rng(seed)
     rates = [1000.0 / slow] * 2 + [1000.0] * 6
@@ -214,5 +217,5 @@ def test_reordering_stays_below_half_a_percent_on_symmetric_and_asymmetric_fabri
 
 
 def goodput(fabric: Fabric) -> int:
-    """Packets of the long flows that arrived."""
+    """Count the packets of the long flows that arrived."""
     return sum(flow.arrived for flow in fabric.flows[:4])

@@ -34,7 +34,7 @@ def route(stamps: set[int]) -> Route:
 
 
 def digit_reversed(labels: tuple[int, ...]) -> list[int]:
-    """*labels* in the order of their places' reversed binary digits, by the digits as text."""
+    """Return *labels* in the order of their places' reversed binary digits, by the digits as text."""
     digits = len(f"{len(labels) - 1:b}")
     return sorted(labels, key=lambda label: f"{labels.index(label):0{digits}b}"[::-1])
 
@@ -68,7 +68,7 @@ def test_drb_takes_all_paths_in_turn_whichever_way_it_is_asked(
 
 
 def expected_cells(sizes: list[int], limit: int) -> list[int]:
-    """Cell number of each packet, computed anew: cells are filled as long as the next packet fits."""
+    """Return the cell number of each packet, computed anew: cells are filled as long as the next packet fits."""
     cells, used, cell = [], 0, 0
     for size in sizes:
         if used and used + size > limit:

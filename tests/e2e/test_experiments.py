@@ -112,7 +112,7 @@ def test_what_is_wrong_is_said_at_its_field_and_at_its_line(page: Page) -> None:
 
 def test_an_experiment_is_begun_and_watched_to_its_end(page: Page) -> None:
     begin(page, "4")
-    expect(page.get_by_role("progressbar", name="Runs that are done")).to_be_attached()
+    expect(page.get_by_role("progressbar", name="Progress")).to_be_attached()
     finished(page)
     expect(page.get_by_role("img", name=re.compile("mean completion time: ecmp [0-9.]+ ms"))).to_be_visible()
     expect(page.get_by_role("table").first).to_contain_text("ecmp")

@@ -2,9 +2,10 @@ import { Group, Progress, Text } from "@mantine/core";
 import { Quiet } from "../parts/Quiet";
 import { useProgress } from "./queries";
 import { roughly } from "./roughly";
+import { shareDone } from "./shareDone";
 import type { Experiment } from "./types";
 
-/** Show an experiment's progress; runs are counted, so it never decreases. */
+/** Show an experiment's progress: how much of its time is over, how many runs and flows, and how long it still takes. */
 export function ProgressBar({ experiment }: { experiment: Experiment }) {
   const query = useProgress(experiment.id, true);
   const progress = query.data ?? experiment.progress ?? null;
@@ -13,7 +14,7 @@ export function ProgressBar({ experiment }: { experiment: Experiment }) {
   return (
     <Group my={6}>
       <Progress.Root w={240} size="lg">
-        <Progress.Section value={(100 * done) / Math.max(1, runs)} aria-label="Runs that are done" />
+        <Progress.Section value={100 * shareDone(progress)} aria-label="Progress" />
       </Progress.Root>
       <Text span>
         {progress.queue_position !== null

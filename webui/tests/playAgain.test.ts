@@ -71,7 +71,7 @@ test("a scheme is switched to where there is a fabric, and nothing is in force w
   for (const name of ["caps", "ecmp"]) {
     const html = await of(name, []);
     expect(html).toContain("No switch has connected to this controller");
-    expect(html).toContain(`./capstan lab small --scheme <!-- -->${name}`.replace("<!-- -->", ""));
+    expect(html.replaceAll(/<[^>]*>/g, "")).toContain(`./capstan lab small --scheme ${name}`);
     expect(html).not.toContain("Switch to it");
     expect(html).not.toContain("in force");
   }

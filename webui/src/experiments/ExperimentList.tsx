@@ -1,5 +1,7 @@
 import { Button } from "@mantine/core";
 import { Link } from "../app/Link";
+import { useHas } from "../api/queries";
+import { Command } from "../parts/Command";
 import { DataTable } from "../parts/DataTable";
 import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
@@ -13,6 +15,7 @@ const took = (seconds: number | null): string => (seconds === null ? "–" : dur
 
 export function ExperimentList() {
   const list = useExperiments();
+  const queue = useHas("/specs");
   return (
     <Panel title="Experiments">
       <QueryResult query={list} subject="list of experiments">
@@ -20,8 +23,8 @@ export function ExperimentList() {
           const experiments = pages.flatMap((page) => page.experiments);
           return experiments.length === 0 ? (
             <Quiet>
-              No experiment yet: begin one here, or with ./capstan run small. What it gives is kept and shown
-              here.
+              No experiment yet: begin one {queue ? "here, or " : ""}by <Command>./capstan run small</Command>
+              . What it gives is kept and shown here.
             </Quiet>
           ) : (
             <>

@@ -1,5 +1,6 @@
 import { useHas } from "../api/queries";
 import { useRole } from "../app/role";
+import { Command } from "../parts/Command";
 import { QueryResult } from "../parts/QueryResult";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
@@ -16,7 +17,8 @@ export function NewExperiment() {
       {runs === undefined && <Quiet>Asking for what this controller runs…</Quiet>}
       {runs === false && (
         <Notice title="This controller has no queue of experiments">
-          It serves one experiment that runs just now. ./capstan lab, demo, run --keep and serve --experiments
+          It serves one experiment that runs just now. <Command>./capstan lab</Command>,{" "}
+          <Command>demo</Command>, <Command>run --keep</Command> and <Command>serve --experiments</Command>{" "}
           run what is begun on their page.
         </Notice>
       )}

@@ -1,10 +1,10 @@
-import { Code } from "@mantine/core";
 import { useFabric } from "../api/queries";
 import { Link } from "../app/Link";
 import { useRole } from "../app/role";
 import { FaultControls } from "../control/FaultControls";
 import { SchemeControls } from "../control/SchemeControls";
 import { RecentEvents } from "../fabric/RecentEvents";
+import { Command } from "../parts/Command";
 import { Column, Grid } from "../parts/Grid";
 import { Notice } from "../parts/Notice";
 import { AgentsPanel } from "./AgentsPanel";
@@ -43,9 +43,9 @@ function NoFabric() {
   return (
     <Column>
       <Notice title="There is no fabric to operate">
-        No switch has connected to this controller. In a lab (<Code>./capstan lab small</Code>, as root), and
-        on switches of your own (docs/own-fabric.md), schemes are switched here, and links broken and mended.
-        Fabrics of experiments are shown in <Link href="/watch">Watch</Link> while they run.
+        No switch has connected to this controller. In a lab (<Command>./capstan lab small</Command>, as
+        root), and on switches of your own (docs/own-fabric.md), schemes are switched here, and links broken
+        and mended. Fabrics of experiments are shown in <Link href="/watch">Watch</Link> while they run.
       </Notice>
       <Grid least={410} most={2}>
         <HealthPanel />

@@ -2,6 +2,7 @@ import { FileInput } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { getFile } from "../api/client";
 import { useSearch } from "../app/location";
+import { Command } from "../parts/Command";
 import { Notice } from "../parts/Notice";
 import { recordingPath } from "./address";
 import { LastAsked } from "./lastAsked";
@@ -70,8 +71,8 @@ export function ReplayPage() {
         </Notice>
       ) : (
         <Notice title="No recording is open">
-          Record one by ./capstan simulate small --scheme caps --trace caps.trace, and choose that file above,
-          or drop it here.{timeMs ? ` The link is to ${timeMs} ms of the run.` : ""}
+          Record one by <Command>./capstan simulate small --scheme caps --trace caps.trace</Command>, and
+          choose that file above, or drop it here.{timeMs ? ` The link is to ${timeMs} ms of the run.` : ""}
         </Notice>
       )}
     </div>

@@ -1,9 +1,10 @@
-import { Button, Code, Group, List, SegmentedControl, Table, Text, Title } from "@mantine/core";
+import { Button, Group, List, SegmentedControl, Table, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useCallback, useMemo, useState } from "react";
 import { useKeys } from "../app/keyboard";
 import { Link } from "../app/Link";
 import { useSearch } from "../app/location";
+import { Command } from "../parts/Command";
 import { focusFirst } from "../parts/focus";
 import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
@@ -172,18 +173,21 @@ function YourTurn() {
           <Link href="/understand">Understand</Link>;
         </List.Item>
         <List.Item>
-          see it on switches: <Code>./capstan demo</Code>, or <Code>./capstan lab small --scheme caps</Code>{" "}
-          and <Link href="/operate">Operate</Link> to switch the scheme and break links;
+          see it on switches: <Command>./capstan demo</Command>, or{" "}
+          <Command>./capstan lab small --scheme caps</Command> and <Link href="/operate">Operate</Link> to
+          switch the scheme and break links;
         </List.Item>
         <List.Item>
-          record a window of your own, <Code>./capstan simulate small --scheme caps --trace caps.trace</Code>,
-          and play it in <Link href="/watch/replay">Replay</Link>;
+          record a window of your own,{" "}
+          <Command>./capstan simulate small --scheme caps --trace caps.trace</Command>, and play it in{" "}
+          <Link href="/watch/replay">Replay</Link>;
         </List.Item>
         <List.Item>
           compare schemes on your own flows in <Link href="/compare">Compare</Link>;
         </List.Item>
         <List.Item>
-          do the seven labs of <Code>docs/labs/</Code>: <Code>./capstan lab-check</Code> lists them.
+          do the seven labs of <Command>docs/labs/</Command>: <Command>./capstan lab-check</Command> lists
+          them.
         </List.Item>
       </List>
     </>

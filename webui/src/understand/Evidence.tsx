@@ -8,6 +8,7 @@ import { Link } from "../app/Link";
 import { Verdict } from "../experiments/Claims";
 import { useExperiments } from "../experiments/queries";
 import type { Experiment } from "../experiments/types";
+import { Command } from "../parts/Command";
 import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
 import { Quiet } from "../parts/Quiet";
@@ -24,8 +25,8 @@ export function Evidence({ scheme }: { scheme: string }) {
         <Quiet>Asking for what this controller knows…</Quiet>
       ) : there === false ? (
         <Quiet>
-          Claims are part of presets, which a controller with a queue has (./capstan serve --experiments, or
-          ./capstan page).
+          Claims are part of presets, which a controller with a queue has (
+          <Command>./capstan serve --experiments</Command>, or <Command>./capstan page</Command>).
         </Quiet>
       ) : (
         <ClaimList scheme={scheme} />

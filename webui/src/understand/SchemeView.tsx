@@ -5,6 +5,7 @@ import { BASE, getText } from "../api/client";
 import { useFabric, useScheme } from "../api/queries";
 import type { Scheme } from "../api/schema";
 import { Link } from "../app/Link";
+import { Command } from "../parts/Command";
 import { Column, Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
@@ -54,12 +55,12 @@ export function SchemeView({ scheme }: { scheme: Scheme }) {
             </>
           ) : onlySimulated(scheme) ? (
             <>
-              For simulations alone: <Code>./capstan simulate small --scheme {scheme.name}</Code>
+              For simulations alone: <Command>{`./capstan simulate small --scheme ${scheme.name}`}</Command>
             </>
           ) : noFabric ? (
             <>
               No switch has connected to this controller, so there is no fabric to switch to it:{" "}
-              <Code>./capstan lab small --scheme {scheme.name}</Code> makes a lab that runs it.
+              <Command>{`./capstan lab small --scheme ${scheme.name}`}</Command> makes a lab that runs it.
             </>
           ) : (
             <Link href="/operate">Switch to it in Operate</Link>
@@ -142,7 +143,9 @@ function Source({ name }: { name: string }) {
               <Anchor size="sm" href={BASE + path} download={`${name}.yaml`}>
                 Download
               </Anchor>
-              <Quiet>Changed, it runs by ./capstan lab small --scheme path/to/{name}.yaml</Quiet>
+              <Quiet>
+                Changed, it runs by <Command>{`./capstan lab small --scheme path/to/${name}.yaml`}</Command>
+              </Quiet>
             </Group>
           </>
         )}

@@ -1,10 +1,11 @@
-import { Code, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import { useHas } from "../api/queries";
 import { Link } from "../app/Link";
 import { ProgressBar } from "../experiments/ProgressBar";
 import { useEngine, useExperiment } from "../experiments/queries";
 import { kindsOf } from "../experiments/submission";
+import { Command } from "../parts/Command";
 import { Column, Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
@@ -35,9 +36,7 @@ export function NoFabric() {
         {queue && <Begin />}
         <Panel title="Watch a lab, or switches of your own">
           <Text>A fabric of software switches on a Linux machine, with agents on its hosts. As root:</Text>
-          <Code block my="xs">
-            ./capstan lab small --scheme caps
-          </Code>
+          <Command block>./capstan lab small --scheme caps</Command>
           <Text>
             It prints the address of its page, where its switches are within seconds. Links can be broken
             there, and the scheme switched. docs/own-fabric.md says what switches of your own need.
@@ -47,9 +46,7 @@ export function NoFabric() {
           <Text>
             A window of a run, packet by packet, from a file: of a simulation, or of a run on switches.
           </Text>
-          <Code block my="xs" style={{ whiteSpace: "pre-wrap" }}>
-            ./capstan simulate small --scheme caps --trace caps.trace
-          </Code>
+          <Command block>./capstan simulate small --scheme caps --trace caps.trace</Command>
           <Text>
             <Link href="/watch/replay">Open it in Replay</Link>
           </Text>

@@ -27,7 +27,8 @@ class LinkSample:
     """What links of a run have carried in the ``interval_s`` of its time up to ``at_s``.
 
     label: of the run's scheme; repeat: from 1 on. The lists have two entries a link, up and down the tiers, in the
-    order of the fabric's `link_names`: bytes and packets that came to the far end, and packets that wait.
+    order of the fabric's `link_names`: bytes and packets that came to the far end, packets that were dropped, and
+    packets that wait.
     """
 
     label: str
@@ -36,11 +37,12 @@ class LinkSample:
     interval_s: Annotated[float, Meta(ge=1e-12, le=1e9)]
     delivered_bytes: list[_Count]
     delivered_packets: list[_Count]
+    dropped_packets: list[_Count]
     queued_packets: list[_Count]
 
     def is_small(self) -> bool:
         """Return True if it holds no more than samplers give: one may come from another machine."""
-        counts = (self.delivered_bytes, self.delivered_packets, self.queued_packets)
+        counts = (self.delivered_bytes, self.delivered_packets, self.dropped_packets, self.queued_packets)
         return len(self.label) <= _LONGEST_LABEL and all(len(of) <= 2 * MOST_LINKS for of in counts)
 
 
@@ -50,8 +52,8 @@ class Counting(Protocol):
     def now_ps(self) -> int:
         """Return the run's time."""
 
-    def link_counts(self) -> tuple[list[int], list[int], list[int]]:
-        """Return bytes and packets that each link has delivered, and packets that wait for it now."""
+    def link_counts(self) -> tuple[list[int], list[int], list[int], list[int]]:
+        """Return, by link, bytes and packets delivered, packets dropped, and packets that wait for it now."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,21 +98,20 @@ class LinkSampler:
             if watched.number != run.number or at_ps <= watched.at_ps:
                 return
             counts = simulation.link_counts()
-            delivered_bytes, packets, queued = ([of[link] for link in watched.links] for of in counts)
+            octets, packets, dropped, queued = ([of[link] for link in watched.links] for of in counts)
             sample = LinkSample(
                 run.label,
                 run.repeat + 1,
                 at_ps / PS_PER_S,
                 (at_ps - watched.at_ps) / PS_PER_S,
-                _differences(watched.delivered_bytes, delivered_bytes),
+                _differences(watched.delivered_bytes, octets),
                 _differences(watched.delivered_packets, packets),
+                _differences(watched.dropped_packets, dropped),
                 queued,
             )
-            watched.at_ps, watched.delivered_bytes, watched.delivered_packets = (
-                at_ps,
-                delivered_bytes,
-                packets,
-            )
+            watched.at_ps = at_ps
+            watched.delivered_bytes, watched.delivered_packets = octets, packets
+            watched.dropped_packets = dropped
             self._due_s = now + EVERY_S
             self._on_sample(sample)
 
@@ -130,6 +131,7 @@ class _Watched:
         self.at_ps = 0
         self.delivered_bytes = [0] * len(links)
         self.delivered_packets = [0] * len(links)
+        self.dropped_packets = [0] * len(links)
 
 
 def _differences(before: Sequence[int], now: Sequence[int]) -> list[int]:

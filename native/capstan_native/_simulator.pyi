@@ -126,8 +126,8 @@ class Simulation:
     def flows(self) -> SimulatedFlows: ...
     def totals(self) -> dict[str, int]: ...
     def links(self) -> list[SimulatedLink]: ...
-    def link_counts(self) -> tuple[list[int], list[int], list[int]]:
-        """Return bytes and packets that each link has delivered, and packets that wait for it now."""
+    def link_counts(self) -> tuple[list[int], list[int], list[int], list[int]]:
+        """Return, by link, bytes and packets delivered, packets dropped, and packets that wait for it now."""
 
 def simulated_routes(fabric: Mapping[str, Any], routes: Sequence[tuple[int, int, int]]) -> list[list[int]]:
     """Return the numbers of the links on each path (source host, destination host, path) of a fabric.

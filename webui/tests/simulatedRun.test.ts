@@ -13,7 +13,7 @@ const load = (share: number) => ({
   packets_per_s: 800 * share,
   share,
   queued_packets: 3,
-  dropped_per_s: null,
+  dropped_per_s: 0,
   queues: [],
 });
 const ends = (leaf: string) => ({ a: { switch: leaf, port: 1 }, b: { switch: "s1", port: 1 } });

@@ -303,13 +303,14 @@ impl Run {
             .collect()
     }
 
-    /// Returns bytes and packets that links have delivered, and packets that wait: by link.
-    fn link_counts(&self) -> (Vec<u64>, Vec<u64>, Vec<u64>) {
+    /// Returns bytes and packets that links have delivered, packets that they have dropped, and that wait: by link.
+    fn link_counts(&self) -> (Vec<u64>, Vec<u64>, Vec<u64>, Vec<u64>) {
         let simulation = self.held();
         let ports = || simulation.ports().iter();
         (
             ports().map(|port| port.counters.delivered_bytes).collect(),
             ports().map(|port| port.counters.delivered).collect(),
+            ports().map(|port| port.counters.dropped).collect(),
             ports().map(|port| port.held().0 as u64).collect(),
         )
     }

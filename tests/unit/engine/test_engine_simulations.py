@@ -298,7 +298,7 @@ def test_counts_of_links_that_are_not_the_fabrics_are_refused(tmp_path: Path) ->
         path = f"/experiments/{number}"
         assert world.get(f"{path}/links") == {"run": None}
         right = [0] * 2 * 6
-        names = ("delivered_bytes", "delivered_packets", "queued_packets")
+        names = ("delivered_bytes", "delivered_packets", "dropped_packets", "queued_packets")
         sample = {"label": "ecmp", "repeat": 1, "at_s": 1.0, "interval_s": 0.5} | dict.fromkeys(names, right)
         for wrong in (
             {"interval_s": 0},

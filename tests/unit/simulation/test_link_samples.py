@@ -22,7 +22,9 @@ FABRICS = {
     "leaf-spine": FabricSpec(
         "leaf-spine", leaves=3, spines=2, hosts_per_leaf=2, link=Link(5), access=Link(15)
     ),
-    "fat-tree": FabricSpec("fat-tree", k=4, link=Link(5), access=Link(15), overrides={"a1-c1": Link(2)}),
+    "fat-tree": FabricSpec(
+        "fat-tree", k=4, link=Link(5), access=Link(15), overrides={"a1-c1": Link(2, buffer_packets=20)}
+    ),
 }
 LAST_S = 1e4
 
@@ -61,10 +63,12 @@ def test_samples_add_up_to_what_links_have_delivered(shape: str, scheme: str) ->
             place, counted = 2 * index + side, links[number]
             assert sum(sample.delivered_bytes[place] for sample in samples) == counted["delivered_bytes"]
             assert sum(sample.delivered_packets[place] for sample in samples) == counted["delivered"]
+            assert sum(sample.dropped_packets[place] for sample in samples) == counted["dropped"]
             assert max(sample.queued_packets[place] for sample in samples) <= counted["longest_queue_packets"]
     waited = [link["longest_queue_packets"] for link in links]
     seen = [max(sample.queued_packets[place] for sample in samples) for place in range(len(links))]
     assert max(seen) > max(waited) / 4, "a queue that lasts is seen"
+    assert any(link["dropped"] for link in links)
     for sample in samples:
         view = links_view(fabric, sample, 1.0)
         assert view is not None
@@ -170,7 +174,7 @@ def test_counts_of_another_fabric_are_not_shown() -> None:
     case = case_of("ecmp", FABRICS["leaf-spine"])
     shown = simulated_fabric_view(case.spec)
     right = [0] * (2 * len(shown.links))
-    sample = LinkSample("ecmp", 1, 1.0, 1.0, right, right, right)
+    sample = LinkSample("ecmp", 1, 1.0, 1.0, right, right, right, right)
     assert links_view(shown, sample, 0.0) is not None
-    for name in ("delivered_bytes", "delivered_packets", "queued_packets"):
+    for name in ("delivered_bytes", "delivered_packets", "dropped_packets", "queued_packets"):
         assert links_view(shown, replace(sample, **{name: right[1:]}), 0.0) is None

@@ -1259,7 +1259,8 @@ export interface components {
          * @description What links of a run have carried in the ``interval_s`` of its time up to ``at_s``.
          *
          *     label: of the run's scheme; repeat: from 1 on. The lists have two entries a link, up and down the tiers, in the
-         *     order of the fabric's `link_names`: bytes and packets that came to the far end, and packets that wait.
+         *     order of the fabric's `link_names`: bytes and packets that came to the far end, packets that were dropped, and
+         *     packets that wait.
          */
         LinkSampleRequest: {
             label: string;
@@ -1268,6 +1269,7 @@ export interface components {
             interval_s: number;
             delivered_bytes: number[];
             delivered_packets: number[];
+            dropped_packets: number[];
             queued_packets: number[];
         };
         ResultsView: {

@@ -58,7 +58,8 @@ class Watched:
     def frame_times_ms(self, seconds: float) -> list[float]:
         """Return milliseconds from each frame to the next."""
         times: list[float] = self.page.evaluate(_FRAMES, {"milliseconds": seconds * 1e3})
-        return times
+        # Timestamps have tenths of a millisecond; a difference of two floats may be 33.400000000000546 ms.
+        return [round(time, 1) for time in times]
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Group
@@ -50,14 +51,9 @@ def run_in_lab(
     keep: leave the fabric up for experiments afterwards. demo: its page opens on the tour, and what is begun there
     meanwhile runs afterwards. Raises what `run_experiment` raises.
     """
-    spec = chosen.spec
     printed = False
-    cores = own_cores()
-    carried = chosen.load.verdict(cores.effective) == "carries"
 
     def up(deployment: Deployment) -> None:
-        deployment.lab.notices += notice(chosen, cores.effective)
-        display.notices(deployment.lab.notices)
         if demo:
             print_page(deployment.client.url)
 
@@ -67,7 +63,7 @@ def run_in_lab(
             return
         from engine.held_lab import HeldQueue  # with what --help need not wait for
 
-        with HeldQueue(deployment, cores.workers(), print_attempt) as queue:
+        with HeldQueue(deployment, own_cores().workers(), print_attempt) as queue:
             if keep or queue.waiting():
                 _print(result, json_file)
                 printed = True
@@ -77,25 +73,20 @@ def run_in_lab(
                 queue.work_off()
 
     recorder = None if recording is None else LabRecorder(recording.from_ms, recording.for_ms)
-    run: Callable[..., Result | SweepResult] = run_sweep if spec.sweep else run_experiment
-    with results_for_caller(directory, f"{spec.name}-*"), Display(spec.title) as display:
-        result = run(
-            spec,
-            spec_text(spec) if chosen.changes else loaded.text,
-            RunOptions(
-                results=directory,
-                database=database,
-                on_progress=display.update,
-                on_up=up,
-                on_restart=print_restart,
-                on_result=kept,
-                path_policy=path_policy,
-                queue=keep or demo,
-                recorder=recorder,
-                again=lambda run: carried and run.cpu_limited and is_free(),
-                controller_options=["--opens-on-tour"] if demo else [],
-            ),
-        )
+    result = run_sized(
+        loaded,
+        chosen,
+        RunOptions(
+            results=directory,
+            database=database,
+            on_up=up,
+            on_result=kept,
+            path_policy=path_policy,
+            queue=keep or demo,
+            recorder=recorder,
+            controller_options=["--opens-on-tour"] if demo else [],
+        ),
+    )
     if not printed:
         _print(result, json_file)
     if recording is not None and recorder is not None:
@@ -103,6 +94,36 @@ def run_in_lab(
             fail(f"kept in {result.directory}, but not recorded: {recorder.problem}")
         write_recording(recorder.trace, recording.path)
         give_to_caller(recording.path)
+
+
+def run_sized(loaded: LoadedSpec, chosen: Fit, options: RunOptions) -> Result | SweepResult:
+    """Return what *loaded* gave, run as it was sized in a lab of its own, with its progress on the console.
+
+    The result says how it was sized. Where the machine carries it, a run that the processor limited is repeated. Raises
+    what `run_experiment` raises.
+    """
+    spec = chosen.spec
+    cores = own_cores().effective
+    carried = chosen.load.verdict(cores) == "carries"
+    run: Callable[..., Result | SweepResult] = run_sweep if spec.sweep else run_experiment
+    with results_for_caller(options.results, f"{spec.name}-*"), Display(spec.title) as display:
+
+        def up(deployment: Deployment) -> None:
+            deployment.lab.notices += notice(chosen, cores)
+            display.notices(deployment.lab.notices)
+            options.on_up(deployment)
+
+        return run(
+            spec,
+            spec_text(spec) if chosen.changes else loaded.text,
+            replace(
+                options,
+                on_progress=display.update,
+                on_up=up,
+                on_restart=print_restart,
+                again=lambda run: carried and run.cpu_limited and is_free(),
+            ),
+        )
 
 
 def _print(result: Result | SweepResult, json_file: str | None) -> None:

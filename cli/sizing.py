@@ -17,6 +17,12 @@ _SURE_SHARE = CARRIED_SHARE / 3
 """Below this share of the processors a machine three times as slow would do, and none is measured."""
 _BRING_UP_S = 6.0
 
+fit_option = click.option(
+    "--fit",
+    "fitting",
+    is_flag=True,
+    help="Slow the links down as far as this machine needs, with all times; the result says by how much.",
+)
 scale_option = click.option(
     "--scale",
     type=click.FloatRange(LEAST_SCALE, 1.0),

@@ -15,14 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import fail, json_option, progress, results, write_json
-from cli.privileges import need_lab, results_for_caller
+from cli.privileges import need_lab
 from cli.simulated_progress import step_line
+from cli.sizing import fit_option, scale_option, sized
 from cli.spec_options import repeats_option, results_option, schemes_option
 from cli.specs import SpecChanges, changed_lab_spec
 from experiments.results.report import ReportError, read_result
 from experiments.results.simulated import Document
 from experiments.results.tables import interval_text, marks, milliseconds, new_table, warnings
-from experiments.spec.serialized import spec_text
 from experiments.spec.spec import Spec, spec_from_dict
 from simulation.agreement import Agreement, Measured, agreements
 from simulation.batch import Step, prepare
@@ -50,6 +50,8 @@ from topologies.cores import own_cores
     help="Simulate token buckets, which the lab's links are, instead of wires: they hand a packet over before its bits "
     "would have crossed.",
 )
+@fit_option
+@scale_option
 @results_option
 @json_option
 def agree_command(
@@ -59,6 +61,8 @@ def agree_command(
     repeats: int | None,
     schemes: tuple[str, ...],
     shaped: bool,
+    fitting: bool,
+    scale: float | None,
     directory: Path,
     json_file: str | None,
 ) -> None:
@@ -69,13 +73,13 @@ def agree_command(
     """
     if (spec is None) == (result is None):
         raise click.UsageError("give SPEC or --result DIRECTORY")
-    if result is not None and (repeats is not None or schemes):
-        raise click.UsageError("--repeats and --scheme are options of SPEC: a result has its own")
-    lab = (
-        _kept(result)
-        if result is not None
-        else _run(spec or "", SpecChanges(repeats=repeats, schemes=schemes), directory)
-    )
+    if result is not None and (repeats is not None or schemes or fitting):
+        raise click.UsageError("--repeats, --scheme and --fit are options of SPEC: a result has its own")
+    if result is not None:
+        lab = _kept(result)
+    else:
+        changes = SpecChanges(repeats=repeats, schemes=schemes)
+        lab = _run(spec or "", changes, directory, fitting=fitting, scale=scale)
     run_spec = _spec_of(lab)
     try:
         with progress.status("simulating") as status:
@@ -105,20 +109,18 @@ def _kept(directory: Path) -> Document:
     return document
 
 
-def _run(name: str, changes: SpecChanges, directory: Path) -> Document:
+def _run(name: str, changes: SpecChanges, directory: Path, *, fitting: bool, scale: float | None) -> Document:
     need_lab("agree")
-    from cli.live import Display
-    from experiments.run.runner import RunOptions, run_experiment
+    from cli.lab_runs import run_sized
+    from experiments.run.runner import RunOptions
 
-    spec = changed_lab_spec(name, changes).spec
-    if spec.sweep:
+    loaded = changed_lab_spec(name, changes)
+    if loaded.spec.sweep:
         fail(f"{name} has a sweep: give a spec of one experiment", code=2)
-    if (problem := _problem(spec)) is not None:
+    if (problem := _problem(loaded.spec)) is not None:
         fail(problem)
-    with results_for_caller(directory, f"{spec.name}-*"), Display(spec.title) as display:
-        return run_experiment(
-            spec, spec_text(spec), RunOptions(directory, on_progress=display.update)
-        ).document
+    chosen = sized(loaded.spec, fitting=fitting, scale=scale)
+    return run_sized(loaded, chosen, RunOptions(directory)).document
 
 
 def _problem(spec: Spec) -> str | None:

@@ -10,7 +10,7 @@ from cli.console import json_option
 from cli.lab_runs import asked_for, run_in_lab
 from cli.privileges import need_all_of_a_lab, need_lab
 from cli.recordings import Recording, need_single_run, need_trace, recording_options
-from cli.sizing import scale_option, sized
+from cli.sizing import fit_option, scale_option, sized
 from cli.spec_options import (
     database_option,
     path_policy_option,
@@ -37,12 +37,7 @@ from cli.specs import SpecChanges
 @path_policy_option
 @recording_options("ms of the run")
 @click.option("--keep", is_flag=True, help="Leave the fabric up afterwards, until Ctrl-C.")
-@click.option(
-    "--fit",
-    "fitting",
-    is_flag=True,
-    help="Slow the links down as far as this machine needs, with all times; the result says by how much.",
-)
+@fit_option
 @scale_option
 @json_option
 def run_command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -89,6 +90,20 @@ def test_what_agree_runs_belongs_to_who_called_sudo(tmp_path: Path) -> None:
     out, err = process.communicate(timeout=PATIENCE_S)
     assert "Lab and simulation" in out, err
     assert owners_below(tmp_path / "new") == {(CALLER, CALLER)}
+
+
+def test_agree_sizes_what_it_runs_and_compares_with_the_same_simulated(tmp_path: Path) -> None:
+    process = start(tmp_path, 5, "agree", "--scale", "0.5", "--json", "-")
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert "for this machine: " in err
+    assert "1 run, about " in err
+    (kept,) = (tmp_path / "new" / "results").glob("brief-*/result.json")
+    document = json.loads(kept.read_text())
+    assert document["spec"]["fabric"]["link"]["rate_mbps"] == 5
+    assert any("sized for" in notice for notice in document["notices"])
+    figures = {(of["scheme"], of["measure"]): of for of in json.loads(out)["agreements"]}
+    short = figures["ecmp", "mean time, short flows"]
+    assert 0.5 < short["simulated"]["value"] / short["lab"]["value"] < 2, "of the same links"
 
 
 def test_show_keeps_its_newest_rounds_and_removes_nothing_else(tmp_path: Path) -> None:

@@ -90,6 +90,13 @@ def test_what_limited_or_disturbed_the_lab_is_shown_beside_its_figures(
     assert marked == {"ecmp": False, "rps": True}
 
 
+@pytest.mark.parametrize("option", [["--fit"], ["--repeats", "3"], ["--scheme", "caps"]])
+def test_a_kept_result_is_not_changed(tmp_path: Path, option: list[str]) -> None:
+    answer = CliRunner().invoke(capstan, ["agree", "--result", str(tmp_path), *option])
+    assert answer.exit_code == 2
+    assert "are options of SPEC" in answer.output
+
+
 def test_links_like_the_labs_take_a_packets_own_time_from_its_flow(simulated: dict[str, Any]) -> None:
     spec = replace(load_spec("small", ("ecmp",)).spec, repeats=2)
     shaped = simulate_document(spec, shaped=True)[0]

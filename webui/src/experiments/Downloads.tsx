@@ -62,12 +62,18 @@ export function Downloads({ experiment }: { experiment: Experiment }) {
   );
 }
 
-/** Show a figure, or in its place why it cannot be drawn from what was recorded. */
+/** Show a figure, or below those that are there that it cannot be drawn from what was kept. */
 function MadeFigure({ figure, here }: { figure: FigureView; here: string }) {
   const [state, setState] = useState<"asked" | "there" | "missing">("asked");
   const words = figure.caption ?? figure.name;
   const file = (format: string): string => `${BASE}${here}/figures/${figure.name}.${format}`;
-  if (state === "missing") return <Quiet>{words} It cannot be drawn from what was kept.</Quiet>;
+  if (state === "missing") {
+    return (
+      <div className={styles["missing"]}>
+        <Quiet>{words} It cannot be drawn from what was kept.</Quiet>
+      </div>
+    );
+  }
   return (
     <figure className={styles["made"]}>
       <img

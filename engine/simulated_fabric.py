@@ -61,17 +61,11 @@ def simulated_fabric_view(spec: Spec) -> SimulatedFabricView:
 
 def links_view(fabric: SimulatedFabricView, sample: LinkSample, at: float) -> LinksView | None:
     """Return what links carried by a sample that came at *at*, Unix seconds; None: it is of another fabric."""
-    counts = (
-        sample.delivered_bytes,
-        sample.delivered_packets,
-        sample.dropped_packets,
-        sample.queued_packets,
-    )
-    if any(len(of) != 2 * len(fabric.links) for of in counts):
+    if any(len(of) != 2 * len(fabric.links) for of in sample.counts):
         return None
 
     def load(place: int, rate_kbps: float | None) -> LoadView:
-        octets, packets, dropped, queued = (of[place] for of in counts)
+        octets, packets, dropped, queued = (of[place] for of in sample.counts)
         bits_per_s = octets * 8 / sample.interval_s
         return {
             "bits_per_s": round(bits_per_s, 1),

@@ -40,10 +40,14 @@ class LinkSample:
     dropped_packets: list[_Count]
     queued_packets: list[_Count]
 
+    @property
+    def counts(self) -> tuple[list[int], list[int], list[int], list[int]]:
+        """Return its lists, in the order of its fields."""
+        return self.delivered_bytes, self.delivered_packets, self.dropped_packets, self.queued_packets
+
     def is_small(self) -> bool:
         """Return True if it holds no more than samplers give: one may come from another machine."""
-        counts = (self.delivered_bytes, self.delivered_packets, self.dropped_packets, self.queued_packets)
-        return len(self.label) <= _LONGEST_LABEL and all(len(of) <= 2 * MOST_LINKS for of in counts)
+        return len(self.label) <= _LONGEST_LABEL and all(len(of) <= 2 * MOST_LINKS for of in self.counts)
 
 
 class Counting(Protocol):

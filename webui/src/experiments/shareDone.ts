@@ -1,10 +1,6 @@
-/** What an experiment's progress says of time and runs. left_s: null where there is no estimate. */
-interface Done {
-  runs_done: number;
-  runs: number;
-  elapsed_s: number;
-  left_s: number | null;
-}
+import type { ProgressView } from "../api/schema";
+
+type Done = Pick<ProgressView, "runs_done" | "runs" | "elapsed_s" | "left_s">;
 
 /**
  * Return how much of an experiment is done, 0 to 1: its share of the estimated time, so that a single run's bar moves,

@@ -12,10 +12,10 @@ from flask import Response, jsonify, request
 
 from controller.api.access import Rate
 from controller.api.answers_experiments import ExperimentObject
-from controller.api.bodies import body, number, optional_text, text
 from controller.api.describing import Description, Query, Text
 from controller.api.exporting import drawn, printed
 from controller.api.problems import ProblemError
+from controller.api.request_values import body, number, optional_text, text
 from controller.api.routes_exports import MEDIA
 from controller.api.routing import get, post
 from controller.store.experiments import ExperimentStore

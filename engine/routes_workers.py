@@ -6,10 +6,11 @@ import dataclasses
 from typing import Any, Final, Literal
 
 from controller.api.answers_experiments import ExperimentObject
-from controller.api.bodies import MOST_EXACT, body, within
+from controller.api.bodies import MOST_EXACT, within
 from controller.api.describing import END_BYTES, RESULTS_BYTES, Description
 from controller.api.problems import ProblemError
 from controller.api.repeatable import Repeatable
+from controller.api.request_values import body
 from controller.api.routing import post, put
 from controller.store.experiments import ExperimentStore
 from controller.store.queue import Claimed

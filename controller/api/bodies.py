@@ -1,22 +1,17 @@
-"""What requests may carry: bodies as frozen dataclasses, read strictly."""
+"""What requests may carry: bodies as frozen dataclasses."""
 
 from __future__ import annotations
 
 import base64
 import dataclasses
-import json
-from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
-from flask import request
 from msgspec import Meta
 
-from controller.api.describing import LARGEST, MOST, SCHEMA, UNIT
-from controller.api.problems import ProblemError
+from controller.api.describing import SCHEMA, UNIT
 from ovsdb.port_queues import LONGEST_DELAY_US
-from plain.field_path import Where, path_text
-from plain.reading import PlainError, build, did_you_mean
+from plain.reading import PlainError
 
 T = TypeVar("T")
 MOST_EXACT: Final = (1 << 53) - 1
@@ -26,18 +21,12 @@ MOST_RECORDING: Final = 24 << 20
 """Characters of base64: several times those of a full recording (200,000 hops, some 3 MB)."""
 _GZIP: Final = b"\x1f\x8b\x08"
 _GZIP_IN_BASE64: Final = "^H4sI([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
-MOST_VALUES: Final = 4_000_000
-"""In a body, by the characters that separate them: 80,000 records of flows have 3 million. Python takes 64 bytes for
-an empty list, which has three here."""
-_COUNTED: Final = 1 << 18
-"""Bytes at once: counting holds the interpreter for under a millisecond."""
-_SEPARATORS: Final = (b",", b"[", b"{")
+PIECE: Final = 1 << 18
+"""Bytes that are copied or decoded at a time: the interpreter is held for less than a millisecond."""
 SLOW_MBPS: Final = (0.001, 1e6)
 """Least and most rate of a link that is made slow."""
 MOST_DELAY_MS: Final = LONGEST_DELAY_US / 1000
 """That is put on top of a link's own."""
-DEEPEST: Final = 64
-"""Levels of objects and lists in a body."""
 
 
 def within(
@@ -183,11 +172,10 @@ class RecordingBody:
     file: str = field(metadata={SCHEMA: {"pattern": _GZIP_IN_BASE64, "maxLength": MOST_RECORDING}})
 
     def content(self) -> bytes:
-        """Return the file. Raises PlainError where it is none, or too long."""
-        if len(self.file) > MOST_RECORDING:
-            raise PlainError("body.recording.file", f"has more than {MOST_RECORDING >> 20} MiB of base64")
+        """Return the file. Raises PlainError where it is none."""
+        pieces = (self.file[begin : begin + PIECE] for begin in range(0, len(self.file), PIECE))
         try:
-            content = base64.b64decode(self.file, validate=True)
+            content = b"".join(base64.b64decode(piece, validate=True) for piece in pieces)
         except ValueError:
             content = b""
         if not content.startswith(_GZIP):
@@ -220,124 +208,3 @@ class EndBody:
     state: Literal["finished", "failed", "cancelled"]
     summary: dict[str, Any] | None = None
     error: str = ""
-
-
-def body(kind: type[T]) -> T:
-    """Return the request's body as *kind*. Raises ProblemError: 415, 413, 400, or 422 naming the field."""
-    if not request.is_json:
-        raise ProblemError(415, "the body must be JSON: Content-Type: application/json")
-    content = request.get_data()
-    _check_values(content)
-    try:
-        data = json.loads(content, parse_constant=_no_constant)
-        _check_keepable(data, "body")
-        read = build(kind, data, "body")
-        _check_bounds(read, "body")
-    except PlainError as error:
-        raise ProblemError(422, str(error), error.where) from None
-    except ValueError:
-        raise ProblemError(400, "the body is not JSON") from None
-    except RecursionError:
-        raise ProblemError(400, "the body is nested too deeply") from None
-    return read
-
-
-def _check_values(content: bytes) -> None:
-    """Raise ProblemError (413) for a body with more values than may be built of it."""
-    if len(content) <= MOST_VALUES:
-        return
-    values = sum(
-        content.count(separator, begin, begin + _COUNTED)  # mode switches may have a turn between two counts
-        for separator in _SEPARATORS
-        for begin in range(0, len(content), _COUNTED)
-    )
-    if values > MOST_VALUES:
-        raise ProblemError(
-            413, f"a body may have {MOST_VALUES:,} values, not {values:,}: send less, or in several requests"
-        )
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _check_keepable(value: object, where: Where, depth: int = 0) -> None:
-    """Raise PlainError for a field that some database would not take, or give back, somewhere in *value*."""
-    if depth > DEEPEST:
-        raise PlainError(path_text(where), f"is nested more than {DEEPEST} levels deep")
-    if isinstance(value, int | float) and not -MOST <= value <= MOST:  # nor is infinity
-        raise PlainError(path_text(where), f"{value} is not within {-MOST}..{MOST}")
-    if isinstance(value, str) and (not _is_text(value) or "\0" in value):
-        raise PlainError(path_text(where), "holds a character that is not text")
-    inner: Iterable[tuple[str | int, object]] = ()
-    if isinstance(value, list):
-        inner = enumerate(value)
-    elif isinstance(value, dict):
-        for name in value:
-            if not _is_plainly_keepable(name):
-                _check_keepable(name, where)
-        inner = value.items()
-    for step, item in inner:
-        if depth == DEEPEST or not _is_plainly_keepable(item):
-            _check_keepable(item, (where, step), depth + 1)
-
-
-def _is_plainly_keepable(value: object) -> bool:
-    """Return whether *value* is a number or text of the usual kind, as nearly all of a run's 100,000 values are."""
-    if type(value) is str:
-        return value.isascii() and "\0" not in value
-    if type(value) is int or type(value) is float:
-        return -MOST <= value <= MOST
-    return value is None
-
-
-def _check_bounds(read: Any, where: str) -> None:
-    """Raise PlainError for a number that is not `within` what its field may be."""
-    for member in dataclasses.fields(read):
-        value, bounds = getattr(read, member.name), member.metadata.get(SCHEMA)
-        if bounds is None or value is None:
-            continue
-        low = bounds.get("minimum", bounds.get("exclusiveMinimum"))
-        if not low <= value <= bounds["maximum"] or value == bounds.get("exclusiveMinimum"):
-            least = f"above {low:g}" if "exclusiveMinimum" in bounds else f"{low:g}"
-            allowed = f"must be {least}..{bounds['maximum']:g} {member.metadata[UNIT]}".rstrip()
-            raise PlainError(f"{where}.{member.name}", f"{allowed}, not {value:g}")
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return False
-    return True
-
-
-def number(name: str, default: int | None, low: int = 0, high: int = LARGEST) -> int | None:
-    """Return a query parameter as an integer low..high. Raises ProblemError (422)."""
-    text = request.args.get(name)
-    if text is None:
-        return default
-    if not text.isdecimal() or len(text) > 19 or not low <= int(text) <= high:
-        raise ProblemError(422, f"query.{name}: {text!r} is not a number {low}..{high}", f"query.{name}")
-    return int(text)
-
-
-def text(name: str, default: str | None = None, choices: Collection[str] = ()) -> str:
-    """Return a query parameter as text, one of *choices* if there are any. Raises ProblemError (422)."""
-    value = optional_text(name, choices) or default
-    if not value:
-        raise ProblemError(422, f"query.{name}: is missing", f"query.{name}")
-    return value
-
-
-def optional_text(name: str, choices: Collection[str] = ()) -> str | None:
-    """Return a query parameter as `text` does; None if it is left out or empty. Raises ProblemError (422)."""
-    value = request.args.get(name)
-    if value is None or (not value and not choices):
-        return None
-    if choices and value not in choices:
-        hint = did_you_mean(value, choices)
-        raise ProblemError(
-            422, f"query.{name}: {value!r} is none of {', '.join(choices)}{hint}", f"query.{name}"
-        )
-    return value

@@ -15,19 +15,11 @@ from flask import Response
 
 from controller.api import answers_experiments
 from controller.api.access import Rate
-from controller.api.bodies import (
-    EndBody,
-    ExperimentBody,
-    RecordingBody,
-    RunBody,
-    body,
-    number,
-    optional_text,
-    text,
-)
+from controller.api.bodies import EndBody, ExperimentBody, RecordingBody, RunBody
 from controller.api.comparing import compare
 from controller.api.describing import END_BYTES, RESULTS_BYTES, Description, Query, Text
 from controller.api.problems import ProblemError
+from controller.api.request_values import body, number, optional_text, text
 from controller.api.routing import get, patch, post
 from controller.lifecycle import RunningController
 from controller.live.event_log import ExperimentCreated, ExperimentEnded, RunAdded

@@ -9,10 +9,10 @@ from typing import Any, Final
 from flask import Response
 
 from controller.api import answers_experiments
-from controller.api.bodies import number
 from controller.api.describing import Description, Query
 from controller.api.exporting import parquet_file, picture, pieces
 from controller.api.problems import ProblemError
+from controller.api.request_values import number
 from controller.api.routing import get
 from controller.store.experiments import ExperimentStore
 from figures.draw import FIELDS, FIGURES, FORMATS

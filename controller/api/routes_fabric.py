@@ -11,10 +11,11 @@ from flask import Response
 
 from controller.agents.asking import AgentInfo, FlowReports
 from controller.api import answers, views
-from controller.api.bodies import ImpairmentBody, ReportBody, SchemeBody, body, number, text
+from controller.api.bodies import ImpairmentBody, ReportBody, SchemeBody
 from controller.api.describing import Description, Query, Text
 from controller.api.problems import ProblemError
 from controller.api.repeatable import Repeatable
+from controller.api.request_values import body, number, text
 from controller.api.routing import get, post, put
 from controller.lifecycle import RunningController
 from controller.plane.naming import FabricNames

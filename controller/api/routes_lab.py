@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from controller.api import answers_live
-from controller.api.bodies import RestartBody, body
+from controller.api.bodies import RestartBody
 from controller.api.describing import Description
 from controller.api.problems import ProblemError
+from controller.api.request_values import body
 from controller.api.routing import post
 from controller.lifecycle import RunningController
 from controller.live.event_log import PartRestarted

@@ -11,12 +11,12 @@ from typing import Any, Final
 from flask import Response, request
 
 from controller.api import answers, answers_live, views
-from controller.api.bodies import number, optional_text
 from controller.api.describing import Description, Query, Text
 from controller.api.front.backend import HAND_OVER, HandOverError
 from controller.api.front.server import REFUSED
 from controller.api.metrics import MEDIA, metrics
 from controller.api.problems import ProblemError
+from controller.api.request_values import number, optional_text
 from controller.api.routing import get
 from controller.lifecycle import RunningController
 from controller.live.queue_history import FullestQueue

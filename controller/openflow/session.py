@@ -39,6 +39,8 @@ ECHO_INTERVAL_S: Final = 5.0
 """A switch that has said nothing for this long is asked for an echo."""
 SILENCE_LIMIT_S: Final = 15.0
 """A switch that has said nothing for this long is given up."""
+ECHO_LIMIT_S: Final = SILENCE_LIMIT_S - ECHO_INTERVAL_S
+"""For the answer: time before the request is no silence of the switch, as the controller may not have run in it."""
 HANDSHAKE_LIMIT_S: Final = 10.0
 MOST_UNCONFIRMED: Final = 4096
 """Updates, and requests for counters: a switch that leaves so many unanswered is none that we can work with."""
@@ -144,8 +146,8 @@ class OpenFlowSession:
         """
         if not self.ready and now - self._began >= HANDSHAKE_LIMIT_S:
             raise PeerError(f"no handshake within {HANDSHAKE_LIMIT_S:g} s")
-        if now - self._received_at >= SILENCE_LIMIT_S:
-            raise PeerError(f"silent for {SILENCE_LIMIT_S:g} s")
+        if self._echo_asked is not None and now - self._echo_asked >= ECHO_LIMIT_S:
+            raise PeerError(f"silent for {now - self._received_at:.0f} s")
         if self._echo_asked is None and now - self._received_at >= ECHO_INTERVAL_S:
             self._echo_asked = now
             self._send(requests.ECHO)
@@ -172,8 +174,11 @@ class OpenFlowSession:
 
     def deadline(self) -> float:
         """Return when `timer` wants to be called next, seconds."""
-        limit = SILENCE_LIMIT_S if self._echo_asked is not None else ECHO_INTERVAL_S
-        due = self._received_at + limit
+        due = (
+            self._echo_asked + ECHO_LIMIT_S
+            if self._echo_asked is not None
+            else self._received_at + ECHO_INTERVAL_S
+        )
         if not self.ready:
             due = min(due, self._began + HANDSHAKE_LIMIT_S)
         unused_at = None if self._holdings is None else self._holdings.unused_at()

@@ -1,5 +1,5 @@
 """What is compiled (native/): of the host agent erasure codes, decisions and the moving of packets, of the controller
-CAPTON, leaf modes and split paths; the simulator.
+CAPTON, leaf modes, split paths and the reading of bodies; the simulator.
 
 Erasure codes on GF(256) and GF(2), by number: 1 xor, 2 rlc, 3 ldpc, 4 mds.
 
@@ -13,6 +13,7 @@ from capstan_native._codes import *
 from capstan_native._coding import *
 from capstan_native._core import *
 from capstan_native._fabric import *
+from capstan_native._json import *
 from capstan_native._moving import *
 from capstan_native._paths import *
 from capstan_native._simulator import *

@@ -10,6 +10,7 @@ mod datapath;
 mod fabric;
 #[cfg(feature = "linux")]
 mod inbox;
+mod json;
 mod simulator;
 mod texts;
 #[cfg(feature = "linux")]
@@ -295,6 +296,7 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     agent::register(module)?;
     capton::register(module)?;
     fabric::register(module)?;
+    json::register(module)?;
     #[cfg(feature = "linux")]
     {
         datapath::register(module)?;

@@ -163,7 +163,7 @@ def test_a_port_that_no_worker_of_this_machine_named_is_not_asked(world: World, 
             claimed = world.ask("POST", "/engine/claims", json={"worker": "w@here:1"})["claim"]
             report = {"attempt": claimed["attempt"], "worker": "w@here:1", "stage": "x", "api": api}
             path = f"/experiments/{claimed['experiment']}/progress"
-            world.ask("PUT", path, 422, json=report | {"secret": secret})
+            world.ask("PUT", path, 400, json=report | {"secret": secret})
         else:
             running(world, api, secret)
         assert world.get(BELOW)["experiment"] is None

@@ -68,7 +68,7 @@ def test_silence_is_noticed() -> None:
     assert one.deadline() == session.SILENCE_LIMIT_S
     list(one.receive(message(ofp.OFPT_ECHO_REPLY, xid), 6.0))
     assert one.deadline() == 6.0 + session.ECHO_INTERVAL_S
-    one.timer(12.0)
+    one.timer(6.0 + session.ECHO_INTERVAL_S)
     with pytest.raises(PeerError, match="silent for 15 s"):
         one.timer(6.0 + session.SILENCE_LIMIT_S)
     slow = OpenFlowSession(0.0)
@@ -76,6 +76,19 @@ def test_silence_is_noticed() -> None:
     assert slow.deadline() == session.HANDSHAKE_LIMIT_S
     with pytest.raises(PeerError, match="no handshake within 10 s"):
         slow.timer(session.HANDSHAKE_LIMIT_S)
+
+
+def test_a_pause_of_the_controller_is_no_silence_of_a_switch() -> None:
+    """A stopped process, say: what came meanwhile may still be unread, and the switch may have been stopped, too."""
+    one, _ = handshake()
+    one.timer(60.0)
+    ((kind, xid, _),) = sent(one.data_to_send())
+    assert kind == ofp.OFPT_ECHO_REQUEST
+    one.timer(60.0 + session.ECHO_LIMIT_S - 0.1)
+    list(one.receive(message(ofp.OFPT_ECHO_REPLY, xid), 69.95))
+    one.timer(69.95 + session.ECHO_INTERVAL_S)
+    with pytest.raises(PeerError, match="silent for 15 s"):
+        one.timer(69.95 + session.SILENCE_LIMIT_S)
 
 
 def test_a_switch_with_too_many_ports_is_refused() -> None:

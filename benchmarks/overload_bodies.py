@@ -19,6 +19,7 @@ from benchmarks.overload_load import BODY_BYTES, repeated, run_load
 SENDERS: Final = 4
 FLOWS: Final = 5000
 _PIECE: Final = 1 << 18
+_TEXT_BYTES: Final = 1 << 20
 _FLOW: Final = {
     "flow": 1,
     "source": "h1",
@@ -45,7 +46,10 @@ class BodiesOverload:
         self._experiment = 0
         flows = json.dumps([_FLOW] * FLOWS)
         self._flows = flows
-        head, tail = b'{"measures": {"text": "', b'"}}'
+        texts = ", ".join(
+            f'"{number:02}": "{"x" * _TEXT_BYTES}"' for number in range(BODY_BYTES // _TEXT_BYTES - 1)
+        )
+        head, tail = f'{{"measures": {{{texts}, "last": "'.encode(), b'"}}'
         self._no_run = head + b"x" * (BODY_BYTES - len(head) - len(tail)) + tail
 
     async def run(self, loading: Callable[[], None]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from controller.token_bucket import TokenBucket
@@ -20,6 +22,8 @@ HALF_FRAMES_BYTES: Final = 256 * MIB
 SHARE: Final = 0.5
 """Of the loop's time that handling agents' messages takes in the long run: others that ask the loop have the rest."""
 BURST_S: Final = 0.5
+SLICE_S: Final = 0.002
+"""Of agents' messages at a time: then all else that the loop has to do goes first."""
 
 
 class HalfFrames:
@@ -56,6 +60,22 @@ class HandlingTime:
     def __init__(self, now: float) -> None:
         self._seconds = TokenBucket(BURST_S, now)
         self._waiting = 0
+        self._turn = asyncio.Lock()
+        self._slice_s = 0.0
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait until the messages of another agent may be handled; agents take turns, in the order in which they came.
+
+        Without turns all agents that have sent are handled before the loop looks for anything else.
+        """
+        async with self._turn:
+            began = time.monotonic()
+            yield
+            self._slice_s += time.monotonic() - began
+            if self._slice_s >= SLICE_S:
+                self._slice_s = 0.0
+                await asyncio.sleep(0)
 
     @contextmanager
     def pause(self, took_s: float, now: float) -> Iterator[float]:

@@ -265,11 +265,12 @@ class AgentSession:
         for message in self._early:
             self._handle(message)
         while data := await self.reader.read(READ_BYTES):
-            self._received_at = time.monotonic()
-            for message in self._inbound.take(data):
-                self._handle(message)
+            async with self.handling.turn():
+                self._received_at = time.monotonic()
+                for message in self._inbound.take(data):
+                    self._handle(message)
+                now = time.monotonic()
             wait_s = self._inbound.wait_s(self._received_at)
-            now = time.monotonic()
             with self.handling.pause(now - self._received_at, now) as pause_s:
                 if (wait_s := max(wait_s, pause_s)) > 0:
                     self._paused = True

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Collection, Iterable
 from typing import Any, Final, TypeVar
 
-from capstan_native import JsonError, LongTextError, most_json_values, read_json
+from capstan_native import JsonContent, JsonError, LongTextError
 from flask import request
 
 from controller.api.bodies import MOST_RECORDING, PIECE
@@ -32,7 +32,7 @@ def body(kind: type[T]) -> T:
     content = _content()
     _check_values(content)
     try:
-        data = read_json(content, MOST_TEXT)
+        data = content.take(MOST_TEXT)
         _check_keepable(data, "body")
         read = build(kind, data, "body")
         _check_bounds(read, "body")
@@ -45,17 +45,18 @@ def body(kind: type[T]) -> T:
     return read
 
 
-def _content() -> bytearray:
-    """Return the request's body. It is read in pieces: as a whole, one copy of 64 MiB holds up all other threads."""
-    content = bytearray()
-    while piece := request.stream.read(PIECE):
-        content += piece
+def _content() -> JsonContent:
+    """Return the request's body, which is read in pieces: one copy of 64 MiB holds up all other threads."""
+    size = request.content_length or 0
+    content = JsonContent(size)
+    while len(content) < size and (piece := request.stream.read(min(PIECE, size - len(content)))):
+        content.add(piece)
     return content
 
 
-def _check_values(content: bytearray) -> None:
+def _check_values(content: JsonContent) -> None:
     """Raise ProblemError (413) for a body with more values than may be built of it."""
-    if len(content) > MOST_VALUES and (values := most_json_values(content)) > MOST_VALUES:
+    if len(content) > MOST_VALUES and (values := content.most_values()) > MOST_VALUES:
         raise ProblemError(
             413, f"a body may have {MOST_VALUES:,} values, not {values:,}: send less, or in several requests"
         )

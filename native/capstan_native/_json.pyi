@@ -8,11 +8,19 @@ class JsonError(ValueError):
 class LongTextError(ValueError):
     """JSON has a text that is too long."""
 
-def most_json_values(content: bytes | bytearray) -> int:
-    """Return how many values *content* holds at most, by the characters that separate them."""
+class JsonContent:
+    """Bytes of JSON (UTF-8), collected in pieces.
 
-def read_json(content: bytes | bytearray, most_text_bytes: int) -> Any:
-    """Return what *content* (UTF-8) holds, as `json.loads`. Raises JsonError, LongTextError.
-
-    Whole numbers above 64 bits are floats.
+    expected_bytes: of all pieces together; memory is reserved for them.
     """
+
+    def __init__(self, expected_bytes: int) -> None: ...
+    def __len__(self) -> int: ...
+    def add(self, piece: bytes) -> None: ...
+    def most_values(self) -> int:
+        """Return how many values there are at most, by the characters that separate them."""
+    def take(self, most_text_bytes: int) -> Any:
+        """Return what the bytes hold, as `json.loads`, and forget them. Raises JsonError, LongTextError.
+
+        Whole numbers above 64 bits are floats.
+        """

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use pyo3::buffer::PyBuffer;
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use pyo3::IntoPyObjectExt;
 
-use ::json::{Error, Value};
+use ::json::{self as json, Error, Value};
 
 create_exception!(
     capstan_native,
@@ -19,14 +18,16 @@ create_exception!(
 );
 create_exception!(capstan_native, LongTextError, PyValueError, "JSON has a text that is too long.");
 
-/// Values that are built at a time: some 50 us.
+/// What is built at a time, in values, and in texts of so many bytes as take as long: some 50 us.
 const AT_A_TIME: usize = 512;
+const BYTES_OF_A_VALUE: usize = 256;
+const MOST_RESERVED: usize = 1 << 26;
 const MOST_NAMES: usize = 4096;
 
 /// Builds Python's objects; names of members, which come again and again, are made once.
 struct Builder {
     names: HashMap<String, Py<PyString>>,
-    built: usize,
+    weight: usize,
 }
 
 impl Builder {
@@ -42,8 +43,12 @@ impl Builder {
     }
 
     fn build<'py>(&mut self, py: Python<'py>, value: Value) -> PyResult<Bound<'py, PyAny>> {
-        self.built += 1;
-        if self.built % AT_A_TIME == 0 {
+        self.weight += 1;
+        if let Value::Text(text) = &value {
+            self.weight += text.len() / BYTES_OF_A_VALUE;
+        }
+        if self.weight >= AT_A_TIME {
+            self.weight = 0;
             py.detach(|| {}); // a thread that waits for the interpreter has it now
         }
         match value {
@@ -72,53 +77,44 @@ impl Builder {
     }
 }
 
-/// The bytes of an object with a buffer. Its owner keeps other threads from writing them.
-struct Content(PyBuffer<u8>);
+/// Bytes of a body, collected in pieces. They are here, and not Python's, so that giving them back holds up no thread.
+#[pyclass]
+struct JsonContent(Vec<u8>);
 
-impl Content {
-    fn of(content: &Bound<'_, PyAny>) -> PyResult<Content> {
-        let buffer = PyBuffer::<u8>::get(content)?;
-        if !buffer.is_c_contiguous() {
-            return Err(PyValueError::new_err("content must be contiguous"));
-        }
-        Ok(Content(buffer))
+#[pymethods]
+impl JsonContent {
+    #[new]
+    fn new(expected_bytes: usize) -> Self {
+        JsonContent(Vec::with_capacity(expected_bytes.min(MOST_RESERVED)))
     }
 
-    fn bytes(&self) -> &[u8] {
-        if self.0.len_bytes() == 0 {
-            return &[]; // the address of an empty buffer may be null
-        }
-        // SAFETY: the buffer is contiguous, of bytes, and is held as long as `self`.
-        unsafe { std::slice::from_raw_parts(self.0.buf_ptr().cast(), self.0.len_bytes()) }
+    fn __len__(&self) -> usize {
+        self.0.len()
     }
-}
 
-#[pyfunction]
-fn most_json_values(py: Python<'_>, content: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let content = Content::of(content)?;
-    Ok(py.detach(|| ::json::most_values(content.bytes())))
-}
+    fn add(&mut self, piece: &[u8]) {
+        self.0.extend_from_slice(piece);
+    }
 
-#[pyfunction]
-fn read_json<'py>(
-    py: Python<'py>,
-    content: &Bound<'py, PyAny>,
-    most_text_bytes: usize,
-) -> PyResult<Bound<'py, PyAny>> {
-    let content = Content::of(content)?;
-    let value = py.detach(|| ::json::read(content.bytes(), most_text_bytes)).map_err(|error| {
-        let text = error.to_string();
-        match error {
-            Error::TooLongText => LongTextError::new_err(text),
-            Error::NotJson(_) | Error::TooDeep => JsonError::new_err(text),
-        }
-    })?;
-    Builder { names: HashMap::new(), built: 0 }.build(py, value)
+    fn most_values(&self, py: Python<'_>) -> usize {
+        py.detach(|| json::most_values(&self.0))
+    }
+
+    fn take<'py>(&mut self, py: Python<'py>, most_text_bytes: usize) -> PyResult<Bound<'py, PyAny>> {
+        let content = std::mem::take(&mut self.0);
+        let value = py.detach(move || json::read(&content, most_text_bytes)).map_err(|error| {
+            let text = error.to_string();
+            match error {
+                Error::TooLongText => LongTextError::new_err(text),
+                Error::NotJson(_) | Error::TooDeep => JsonError::new_err(text),
+            }
+        })?;
+        Builder { names: HashMap::new(), weight: 0 }.build(py, value)
+    }
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("JsonError", module.py().get_type::<JsonError>())?;
     module.add("LongTextError", module.py().get_type::<LongTextError>())?;
-    module.add_function(wrap_pyfunction!(most_json_values, module)?)?;
-    module.add_function(wrap_pyfunction!(read_json, module)?)
+    module.add_class::<JsonContent>()
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from heapq import heappop, heappush
@@ -19,6 +20,7 @@ from controller.agents.inbound import (
     BURST_S,
     BYTES_PER_S,
     SHARE,
+    SLICE_S,
     HalfFrames,
     HandlingTime,
     Inbound,
@@ -111,6 +113,31 @@ def test_agents_together_have_a_share_of_the_loops_time_and_one_that_sends_littl
     assert SHARE * 55 < spent < SHARE * 60 + BURST_S + 200 * 0.02
     assert max(waits) < 0.1
     assert len(waits) > 50
+
+
+def test_what_else_the_loop_has_to_do_goes_between_two_agents() -> None:
+    """200 agents have sent at once: what the API asks meanwhile waited until all of them were handled."""
+    handling, order = HandlingTime(time.monotonic()), list[str]()
+
+    async def agent() -> None:
+        async with handling.turn():
+            order.append("agent")
+            until = time.monotonic() + SLICE_S
+            while time.monotonic() < until:
+                pass
+
+    async def question() -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+            order.append("question")
+
+    async def run() -> None:
+        await asyncio.gather(question(), *(agent() for _ in range(200)))
+
+    asyncio.run(run())
+    assert order.count("agent") == 200
+    last = len(order) - order[::-1].index("question")
+    assert order[:last].count("agent") <= 6, "an agent for each answer"
 
 
 def test_agents_that_send_little_are_never_kept_waiting() -> None:

@@ -214,6 +214,12 @@ def test_a_body_that_is_none_is_refused(world: World, data: bytes, kind: str, st
     assert said["detail"]
 
 
+def test_a_body_may_be_as_large_as_its_limit(world: World) -> None:
+    data = json.dumps(EXPERIMENT).encode()
+    padded = data + b" " * (MAX_BODY_BYTES - len(data))
+    world.ask("POST", "/experiments/recorded", 201, data=padded, content_type="application/json")
+
+
 def test_a_body_that_is_too_large_is_413(world: World) -> None:
     said = world.ask(
         "POST",

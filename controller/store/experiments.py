@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Engine, insert, inspect, select, update
@@ -110,7 +110,7 @@ class ExperimentStore:
         self,
         experiment_id: int,
         run: Mapping[str, Any],
-        flows: Sequence[Mapping[str, Any]],
+        flows: Iterable[Mapping[str, Any]],
         modes: Sequence[Mapping[str, Any]],
         *,
         attempt: int | None = None,

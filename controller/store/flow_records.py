@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, delete, func, select
@@ -18,12 +19,13 @@ _GOING: Final = 20_000
 """Records that are deleted in one transaction: others want to write, too."""
 
 
-def insert_flows(connection: Connection, run: int, flows: Sequence[Mapping[str, Any]]) -> None:
+def insert_flows(connection: Connection, run: int, flows: Iterable[Mapping[str, Any]]) -> None:
     """Keep the records of a run. Raises IntegrityError for one that lacks a field that has to be there."""
     marks = ", ".join(["?" if connection.dialect.paramstyle == "qmark" else "%s"] * len(_COLUMNS))
     statement = f"INSERT INTO {FlowRecord.__tablename__} ({', '.join(_COLUMNS)}) VALUES ({marks})"
-    for start in range(0, len(flows), BATCH):
-        connection.exec_driver_sql(statement, [_row(run, flow) for flow in flows[start : start + BATCH]])
+    rows = (_row(run, flow) for flow in flows)
+    while batch := list(itertools.islice(rows, BATCH)):
+        connection.exec_driver_sql(statement, batch)
 
 
 def _row(run: int, flow: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -33,6 +33,7 @@ _IMPORTS: Final = Path(sys.executable).with_name("lint-imports")
 _WITHOUT_LAB: Final = ["tests/unit", "tests/fuzz", "tests/world"]
 _TESTS_A_CORE: Final = 1.5
 """Tests wait for servers, for time-outs, for a lab's clocks. With two a core those of labs waited for each other."""
+_NOT_SLOW: Final = ("-m", "not slow")
 _MOST_SEED: Final = 1 << 40
 
 
@@ -42,7 +43,7 @@ _MOST_SEED: Final = 1 << 40
     epilog="Examples:  ./capstan test    ./capstan test --quick    ./capstan test tests/unit -k scheme    "
     "./capstan test --chaos --seed 7    ./capstan test --fuzz 10    ./capstan test --world 10000",
 )
-@click.option("--quick", is_flag=True, help="Style, types, unit tests and one small lab: minutes.")
+@click.option("--quick", is_flag=True, help="Style, types, unit tests that are not slow, and one small lab: minutes.")
 @click.option(
     "--chaos", is_flag=True, help="Kill parts of a lab at random instead, and say how soon each is back."
 )
@@ -128,7 +129,7 @@ def _run_all(quick: bool) -> None:
     chosen = _WITHOUT_LAB[:1] if quick else _WITHOUT_LAB
     with beside([Step(("mypy",), (sys.executable, "-m", "mypy"))], _ROOT):
         # These share nothing; those of a file with labs share its lab.
-        alone = (*chosen, _workers(), "--dist=worksteal")
+        alone = (*chosen, _workers(), "--dist=worksteal", *(_NOT_SLOW if quick else ()))
         check(Step(("pytest", *chosen), (*_PYTEST, *alone)), _ROOT)
     labs = (SMALL_LAB,) if quick else ("tests", *(f"--ignore={path}" for path in _WITHOUT_LAB))
     spread = () if quick else (_workers(), *_LONGEST_FIRST)

@@ -26,6 +26,7 @@ from tests.waiting import PATIENCE_S
 PROGRAMS = ["python", *(["wrk"] if shutil.which("wrk") else [])]  # the benchmark, too, goes without it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("how", [[], ["apart"]])
 def test_both_programs_ask_for_the_same_and_report_alike(
@@ -99,6 +100,7 @@ def test_percentiles_are_those_of_all_answers() -> None:
         Load().percentile_ms(99)
 
 
+@pytest.mark.slow
 def test_two_samples_of_one_distribution_are_not_apart_and_slower_ones_are() -> None:
     rng = np.random.default_rng(3)
     alone = [list(rng.gamma(4, 0.5, 40)) for _ in range(4)]

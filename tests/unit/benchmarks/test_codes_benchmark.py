@@ -32,6 +32,7 @@ def test_every_code_is_measured_and_the_goals_are_those_of_arrays(monkeypatch: p
     assert document["notes"][-1] == "none today"
 
 
+@pytest.mark.slow
 def test_libraries_that_cannot_be_installed_are_named_and_nothing_else_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

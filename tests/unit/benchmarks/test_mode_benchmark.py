@@ -54,6 +54,7 @@ def test_cycles_in_which_the_stream_paused_do_not_count() -> None:
     assert found.steady_percent == pytest.approx(200 / 3)
 
 
+@pytest.mark.slow
 @given(
     on_ms=st.floats(1.0, 9.0),
     off_ms=st.floats(26.0, 60.0),

@@ -179,6 +179,7 @@ def test_agents_of_the_flood_are_taken_for_agents(tmp_path: Path, monkeypatch: p
     assert min(load.counts[name] for name in ("silent", "halves", "messages")) > 1
 
 
+@pytest.mark.slow
 def test_bodies_of_the_flood_are_runs_or_as_long_as_one_may_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from tests.unit.agents_channel import TOKEN, served
 from tests.waiting import eventually
 
 
+@pytest.mark.slow
 def test_reported_flows_are_as_many_flows_in_the_table() -> None:
     flows = LiveFlows()
     for first in range(0, 50_000, 5_000):

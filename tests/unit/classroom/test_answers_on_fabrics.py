@@ -76,6 +76,7 @@ def table(directory: Path, *rows: tuple[str, int, int, str]) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_lab_5_types_are_of_the_ports_of_a_run(tmp_path: Path) -> None:
     flows = table(
         tmp_path,

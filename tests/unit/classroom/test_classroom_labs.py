@@ -212,6 +212,7 @@ def repairs(k, blocked, target):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("caught", ["ValueError", "Exception", "BaseException"])
 def test_a_loop_without_an_end_is_ended_whatever_it_catches(tmp_path: Path, caught: str) -> None:

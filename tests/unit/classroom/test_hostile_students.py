@@ -28,6 +28,7 @@ def class_of(directory: Path, *students: str) -> Path:
     return directory
 
 
+@pytest.mark.slow
 def test_a_submission_that_makes_folders_without_end_ends_no_other_marking(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,7 @@ def log_of(lost: list[int], failed: list[int], silent: int) -> list[Row]:
     return rows
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, 30), min_size=3, max_size=3),
     st.lists(st.integers(0, 9), min_size=3, max_size=3),

@@ -227,6 +227,7 @@ def test_the_last_whole_verdict_counts(tmp_path: Path, monkeypatch: pytest.Monke
     assert sorted(file.name for file in tmp_path.iterdir()) == ["output.txt", "verdict.json"]
 
 
+@pytest.mark.slow
 def test_limits_hold_without_a_sandbox_too(tmp_path: Path) -> None:
     class_of(tmp_path, "long/lab3.py", "loop/lab3.py", "right/lab3.py")
     (tmp_path / "long/lab3.py").write_text("x = bytearray(8 * 1024**3)\n")

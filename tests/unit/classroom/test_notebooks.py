@@ -52,6 +52,7 @@ def test_a_labs_notebook_begins_with_the_file_to_start_from(lab: ClassroomLab) -
     assert text.strip() == (lab.directory / lab.start).read_text().strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lab", LABS.values(), ids=lambda lab: lab.folder)
 def test_with_the_solution_nothing_is_missing(
     lab: ClassroomLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -65,12 +66,14 @@ def test_with_the_solution_nothing_is_missing(
     assert figures(notebook) == 1
 
 
+@pytest.mark.slow
 def test_with_the_file_to_start_from_it_goes_on_to_its_end_and_says_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "MISSING" in run(read("lab3.ipynb"), tmp_path, monkeypatch)
 
 
+@pytest.mark.slow
 def test_the_parameter_study_ends_with_a_table_and_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,18 +40,21 @@ def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(marking, "place_of_groups", lambda: None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 def test_processor_time_of_all_processes_together_is_limited(tmp_path: Path) -> None:
     mark = marked(tmp_path, BURNS, sandbox.Limits(processor_s=3))
     assert mark.error == "takes more than 3 s of processor time: is there a loop without an end?"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 def test_memory_of_all_processes_together_is_limited(tmp_path: Path) -> None:
     mark = marked(tmp_path, EATS, sandbox.Limits(memory=512 * MIB))
     assert mark.error == "takes more than 0.5 GiB of memory"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 def test_what_keeps_to_the_limits_together_is_marked(tmp_path: Path) -> None:
     mark = marked(tmp_path, EATS.replace("150 <<", "1 <<"), sandbox.Limits(memory=1024 * MIB))
@@ -59,6 +62,7 @@ def test_what_keeps_to_the_limits_together_is_marked(tmp_path: Path) -> None:
     assert mark.right == len(mark.findings) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("then", ["os._exit(0)", "time.sleep(300)"], ids=["end", "limit of time"])
 def test_nothing_that_a_submission_started_outlives_it(tmp_path: Path, then: str) -> None:

@@ -102,6 +102,7 @@ def test_the_list_of_schemes_distinguishes_each_from_all_others(capstan_says: In
     assert all(loader.load(name).papers == () or "  paper " in text for name, text in listed.items())
 
 
+@pytest.mark.slow
 def test_tests_keep_what_they_compile_for_the_processes_that_they_start(tmp_path: Path) -> None:
     (tmp_path / "test_here.py").write_text(
         "import sys\ndef test_it():\n    assert not sys.dont_write_bytecode"
@@ -181,6 +182,7 @@ def test_a_json_file_that_cannot_be_written_is_an_error_before_anything_is_done(
         assert done.stdout == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [["schemes"], ["schemes", "--json", "-"], ["--help"], ["run", "--help"]]
 )
@@ -277,6 +279,7 @@ LATER = {"matplotlib", "sqlalchemy", "flask", "os_ken", "alembic"}
 """What takes long to load."""
 
 
+@pytest.mark.slow
 def test_a_simulation_prints_its_result_before_it_loads_what_draws_and_keeps_it(tmp_path: Path) -> None:
     program = f"""
 import sys
@@ -323,6 +326,7 @@ def test_a_package_that_only_one_command_needs_is_missed_by_that_command_only(tm
     assert "Traceback" in start("schemes", PYTHONPATH=f"{tmp_path}:{ROOT}", CAPSTAN_TRACEBACK="1").stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", preset_names())
 def test_every_preset_is_right(name: str, capstan_says: InProcess) -> None:
     done = capstan_says("check", name)

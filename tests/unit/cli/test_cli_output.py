@@ -12,6 +12,7 @@ from tests.unit.cli.command_line import InProcess
 from tests.unit.cli.test_cli_commands import start
 
 
+@pytest.mark.slow
 def test_standard_output_takes_any_letter_and_json_is_utf_8(tmp_path: Path) -> None:
     file = tmp_path / "größe → 5 µs.yaml"
     file.write_text(find_spec("small").read_text().replace("title: ", "title: µ → "))

@@ -55,6 +55,7 @@ def ask(data: Path, path: str, **headers: str) -> httpx.Response:
     return Connection(url, None, 60).send("GET", path, headers=headers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_it_serves_until_it_is_asked_to_end(tmp_path: Path, number: signal.Signals) -> None:
     data = tmp_path / "data"
@@ -82,6 +83,7 @@ def _unix(path: Path) -> socket.socket:
     return connection
 
 
+@pytest.mark.slow
 def test_after_kill_9_it_goes_on_with_what_it_had(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with serving(data, "--api", "127.0.0.1:0", "--scheme", "rps") as (process, _):
@@ -94,6 +96,7 @@ def test_after_kill_9_it_goes_on_with_what_it_had(tmp_path: Path) -> None:
         assert (data / "agents-token").read_text() == token
 
 
+@pytest.mark.slow
 def test_a_database_with_its_password_comes_from_a_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +108,7 @@ def test_a_database_with_its_password_comes_from_a_variable(
     assert not (data / "capstan.db").exists()
 
 
+@pytest.mark.slow
 def test_other_addresses_need_the_token(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with serving(data, "--api", "0.0.0.0:0", "--api-without-tls"):
@@ -114,6 +118,7 @@ def test_other_addresses_need_the_token(tmp_path: Path) -> None:
         assert ask(data, "/health", Authorization=f"Bearer {token}").status_code == 200
 
 
+@pytest.mark.slow
 def test_agents_by_tls_and_an_api_on_ipv6(tmp_path: Path) -> None:
     data, ca = tmp_path / "data", make_ca(tmp_path / "ca")
     tls = ("--agents-tls", "127.0.0.1:0", "--certificate", str(ca.certificate), "--key", str(ca.key))
@@ -173,6 +178,7 @@ def test_files_that_cannot_be_used_are_named(
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_hosts_that_are_named_have_a_token_of_their_own(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with serving(data, "--api", "127.0.0.1:0", "--agent-host", "h1", "--agent-host", "h2"):
@@ -204,6 +210,7 @@ def test_a_token_that_everybody_can_read_is_none(tmp_path: Path, capsys: pytest.
     assert "can be read by all users: chmod 0600 it" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_is_being_answered_at_the_end_is_answered(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with serving(data, "--api", "127.0.0.1:0") as (process, _):
@@ -256,6 +263,7 @@ def test_names_of_certificates_need_tls(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_switches_by_tls_are_said_to_be_so(tmp_path: Path) -> None:
     data, ca = tmp_path / "data", make_ca(tmp_path / "ca")
     tls = (
@@ -272,6 +280,7 @@ def test_switches_by_tls_are_said_to_be_so(tmp_path: Path) -> None:
         assert f"switches at ssl:127.0.0.1:{openflow['port']}" in said
 
 
+@pytest.mark.slow
 def test_the_api_by_tls(tmp_path: Path) -> None:
     data, ca = tmp_path / "data", make_ca(tmp_path / "ca")
     tls = ("--api-certificate", str(ca.certificate), "--api-key", str(ca.key))

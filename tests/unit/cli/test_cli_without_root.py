@@ -84,6 +84,7 @@ def without_root(asked: list[list[str]]) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_without_root_there_is_a_line_that_says_so() -> None:
     """As an ordinary person: this process gives its rights away once everything is loaded."""
     asked = [
@@ -97,6 +98,7 @@ def test_without_root_there_is_a_line_that_says_so() -> None:
         assert re.match(rf"capstan: '{arguments[0]}' .*needs root: sudo ./capstan {arguments[0]} ", line)
 
 
+@pytest.mark.slow
 def test_a_worker_without_root_says_that_it_takes_simulations_only() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nothing listens there
@@ -126,6 +128,7 @@ def test_without_root_or_a_sudo_that_asks_nothing_there_are_no_labs(
     assert (obstacle is None) if words is None else (obstacle is not None and words in obstacle)
 
 
+@pytest.mark.slow
 def test_a_simulation_needs_no_root() -> None:
     with tempfile.TemporaryDirectory() as place:  # which others may enter, unlike tmp_path
         os.chmod(place, 0o777)

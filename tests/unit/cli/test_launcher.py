@@ -187,6 +187,7 @@ def test_a_proxys_password_is_no_argument_where_packages_are_installed(unprivile
     assert environment["https_proxy"] == SECRETS["https_proxy"]
 
 
+@pytest.mark.slow
 def test_what_was_compiled_is_known_again_in_every_locale(unprivileged: Unprivileged) -> None:
     sort, seen = unprivileged.folder / "bin" / "sort", unprivileged.folder / "seen" / "locale"
     sort.write_text(f'#!/bin/sh\necho "${{LC_ALL-}}" >> {seen}\nexec /usr/bin/sort "$@"\n')
@@ -228,6 +229,7 @@ def test_a_sudo_that_asks_for_a_password_is_asked_all_the_same(unprivileged: Unp
     assert len(unprivileged.seen()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["serve", "model", "lab-check", "simulate", "evidence"])
 def test_commands_that_import_the_kernels_ask_for_them(unprivileged: Unprivileged, command: str) -> None:
     a_rust(unprivileged.folder / ".cargo" / "bin", "1.99.0")
@@ -252,6 +254,7 @@ for name, module in COMMANDS.items():
 """
 
 
+@pytest.mark.slow
 def test_help_asks_for_the_kernels_where_a_command_loads_them_with_its_options(
     unprivileged: Unprivileged,
 ) -> None:
@@ -339,6 +342,7 @@ def test_kernels_that_cannot_be_compiled_end_the_set_up_with_the_reason(tmp_path
     assert "unreached" not in done.stdout
 
 
+@pytest.mark.slow
 def test_a_changed_lock_keeps_what_else_the_environment_holds(tmp_path: Path) -> None:
     environment = tmp_path / ".venv"
     for name in ("setup", ".setup"):

@@ -49,6 +49,7 @@ def test_what_is_imported_late_is_all_that_is_said_to_be_there() -> None:
         capstan_client.nothing  # noqa: B018
 
 
+@pytest.mark.slow
 def test_every_exception_of_ours_has_the_root() -> None:
     """By the sources: an exception whose only base is one of Python's is none that the command line knows of."""
     rooms = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["packages"]

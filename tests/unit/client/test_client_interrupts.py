@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.signals_anywhere import interrupted_anywhere, waits_for_ever_at
 
 PROGRAM = """
@@ -47,5 +49,6 @@ def test_a_call_that_is_interrupted_anywhere_is_followed_by_another() -> None:
     assert interrupted_anywhere(PROGRAM.format(kind="CallThread"), 60.0) > 20
 
 
+@pytest.mark.slow
 def test_without_a_thread_of_its_own_it_may_wait_for_ever() -> None:
     assert waits_for_ever_at(PROGRAM.format(kind="Direct")) > 1

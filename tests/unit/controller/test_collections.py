@@ -34,6 +34,7 @@ print(known, gc.get_stats()[2]["collections"] - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("thresholds", "collections"), [("python's", True), ("ours", False)])
 def test_switches_with_many_ports_join_without_a_look_at_all_objects(
     thresholds: str, collections: bool

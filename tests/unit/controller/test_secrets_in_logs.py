@@ -7,11 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.unit.cli.test_cli_serve import ask, serving
 
 SECRETS = ("api-token", "api-read-token", "agents-token", "worker-secret")
 
 
+@pytest.mark.slow
 def test_tokens_are_said_once_and_never_again(tmp_path: Path) -> None:
     data, options = tmp_path / "data", ("--api", "0.0.0.0:0", "--api-without-tls", "--log-level", "debug")
     with serving(data, *options) as (process, _):
@@ -44,6 +47,7 @@ def test_tokens_are_said_once_and_never_again(tmp_path: Path) -> None:
         assert secret not in said
 
 
+@pytest.mark.slow
 def test_a_databases_password_is_not_logged(tmp_path: Path) -> None:
     """What a database that cannot be reached is called; with the driver that is installed."""
     password = secrets.token_hex(8)

@@ -64,6 +64,7 @@ def start_database(place: Path) -> subprocess.Popen[bytes]:
     )
 
 
+@pytest.mark.slow
 def test_a_database_whose_making_was_cut_off_is_made_anew(place: Path) -> None:
     cut_off = start_database(place)
     eventually(lambda: list(place.glob("postgres*/PG_VERSION")), "it is being made")

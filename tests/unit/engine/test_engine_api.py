@@ -111,6 +111,7 @@ def test_yaml_is_submitted_as_it_is_written(world: World) -> None:
     world.ask("POST", "/experiments", 415, data=text, content_type="text/plain")
 
 
+@pytest.mark.slow
 def test_check_keeps_nothing_and_reports_everything(world: World) -> None:
     good = world.ask("POST", "/experiments/check", json=SWEEP)
     assert (good["ok"], good["kind"], good["points"], good["runs"]) == (True, "sweep", 2, 4)
@@ -220,6 +221,7 @@ def test_a_worker_that_asks_again_gets_what_it_was_given(
     assert world.get(f"/experiments/{number}/progress")["stage"].startswith("count = 5")
 
 
+@pytest.mark.slow
 def test_a_sweep_has_a_figure_of_its_own_and_its_points_have_theirs(world: World) -> None:
     number = submit(world)
 
@@ -260,6 +262,7 @@ def test_a_sweep_has_a_figure_of_its_own_and_its_points_have_theirs(world: World
     world.get(f"/experiments/{number}/figures/sweep.svg?part=3", 404)
 
 
+@pytest.mark.slow
 def test_claims_of_presets_come_with_what_the_document_says_of_them(world: World) -> None:
     document = read_document(Path("docs/evidence.md").read_text(encoding="utf-8"))
     claims = world.get("/evidence")["claims"]
@@ -332,6 +335,7 @@ def test_workers_get_the_address_to_report_to() -> None:
         address_for_workers("http://0.0.0.0:81", "tcp://no.such.machine.invalid:8786")
 
 
+@pytest.mark.slow
 def test_without_a_scheduler_it_is_said_where_none_is() -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"

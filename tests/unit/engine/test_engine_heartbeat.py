@@ -46,6 +46,7 @@ def client(cancelled: threading.Event) -> Iterator[WorkerClient]:
         server.shutdown()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_cancellation_that_comes_as_an_attempt_ends_does_not_reach_the_next(
     client: WorkerClient, cancelled: threading.Event, monkeypatch: pytest.MonkeyPatch
@@ -76,6 +77,7 @@ def test_a_cancellation_that_comes_as_an_attempt_ends_does_not_reach_the_next(
     assert [thread.name for thread in threading.enumerate() if thread.name == "heartbeat"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_cancellation_that_comes_within_a_destructor_stops_the_attempt(
     client: WorkerClient, cancelled: threading.Event, capsys: pytest.CaptureFixture[str]

@@ -180,6 +180,7 @@ def test_a_sweep_is_over_when_all_its_points_are(points: list[str], now: str) ->
         assert state in AGAIN
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_nothing_that_was_kept_is_lost(url: str) -> None:
     """A program that works the queue off is killed again and again; what it has reported is there afterwards."""
     engine = open_database(url)

@@ -52,6 +52,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield started
 
 
+@pytest.mark.slow
 def test_a_submitted_simulation_has_the_figures_of_one_from_the_command_line(server: Server) -> None:
     experiment = Capstan(f"http://{server.api}").submit(spec=TINY, kind="simulation").wait()
     described = experiment.describe()
@@ -97,6 +98,7 @@ def test_a_line_of_progress_says_what_is_left() -> None:
     )
 
 
+@pytest.mark.slow
 def test_points_of_a_simulated_sweep_name_their_experiments(server: Server) -> None:
     axes = [{"label": "flows", "fields": ["workload.flows.count"], "values": [2, 3]}]
     sweep = Capstan(f"http://{server.api}").submit(spec={**TINY, "sweep": axes}, kind="simulation").wait()
@@ -104,6 +106,7 @@ def test_points_of_a_simulated_sweep_name_their_experiments(server: Server) -> N
     assert [point["experiment"] for point in sweep.summary()["points"]] == children
 
 
+@pytest.mark.slow
 def test_a_finished_simulation_is_recorded_again_as_it_was(server: Server) -> None:
     client = Capstan(f"http://{server.api}")
     experiment = client.submit(spec=TINY, kind="simulation").wait()
@@ -170,6 +173,7 @@ def test_what_cannot_be_recorded_again_is_said(changes: dict[str, Any], words: s
     assert words in problem(finished(**changes))
 
 
+@pytest.mark.slow
 def test_points_of_a_sweep_are_simulated_and_put_together(server: Server) -> None:
     sweep = {"workload.flows.arrivals.rate_per_s": [5, 10, 15, 20]}
     number = server.submit(spec=TINY, kind="simulation", sweep=sweep)
@@ -180,6 +184,7 @@ def test_points_of_a_sweep_are_simulated_and_put_together(server: Server) -> Non
     assert all(server.ask("GET", f"/experiments/{one['id']}")["simulated"] for one in found["children"])
 
 
+@pytest.mark.slow
 def test_one_that_runs_reports_where_it_is_and_can_be_cancelled(server: Server) -> None:
     number = server.submit(spec=LONG, kind="simulation")
     server.wait(lambda: server.progress(number)["flows_finished"] > 0, 120)
@@ -255,6 +260,7 @@ def test_a_worker_gets_what_it_takes_and_a_finished_run_once(tmp_path: Path) -> 
         assert again["id"] == first["id"]
 
 
+@pytest.mark.slow
 def test_a_simulated_run_that_goes_on_shows_its_fabric_and_links(server: Server) -> None:
     client = Capstan(f"http://{server.api}")
     axes = [{"label": "flows", "fields": ["workload.flows.count"], "values": [4_000]}]

@@ -26,6 +26,7 @@ FLOWS = {
 """Seconds a run: one worker does not end the sweep before the other has begun."""
 
 
+@pytest.mark.slow
 def test_a_simulated_sweep_spreads_over_the_threads_of_a_cluster(tmp_path: Path) -> None:
     with (
         cluster(tmp_path, 2) as address,
@@ -45,6 +46,7 @@ def test_a_simulated_sweep_spreads_over_the_threads_of_a_cluster(tmp_path: Path)
         assert found["simulated"]
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_was_started_again_is_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

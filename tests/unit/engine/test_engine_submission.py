@@ -27,6 +27,7 @@ def wrong(**body: Any) -> list[tuple[str, str, int]]:
     return [(one.field, one.message, one.line) for one in caught.value.problems]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", preset_names())
 def test_every_preset_can_be_submitted(name: str) -> None:
     simulated = preset_submission(name).job.simulated
@@ -131,6 +132,7 @@ def test_a_sweep_is_a_point_for_each_combination_and_the_last_axis_runs_fastest(
     assert keys[0] == keys[2] != keys[1] == keys[3], "one lab for each fabric"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "field", "words"),
     [

@@ -161,6 +161,7 @@ def test_a_worker_that_dask_began_anew_elsewhere_is_not_at_what_it_had_before(
     assert state(engine, second)[0] == "running"
 
 
+@pytest.mark.slow
 def test_of_two_controllers_with_one_database_only_the_first_runs_its_queue(
     tmp_path: Path, engine: Engine, workers: SomeWorkers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -262,6 +262,7 @@ def test_a_head_without_an_end_is_not_waited_for(world: World, monkeypatch: pyte
             RunStreams().add(socket.socket, api, "/api/v1/events")
 
 
+@pytest.mark.slow
 def test_what_the_runs_controller_refuses_is_refused_with_its_reason(world: World, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     with api_world(tmp_path / "run") as run, served(run) as api:

@@ -97,6 +97,7 @@ def test_links_are_counted_as_the_layout_makes_them(fabric: dict[str, Any]) -> N
     assert links_of(fabric) == len(FabricSpec.from_dict(fabric).link_names())
 
 
+@pytest.mark.slow
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
 def test_whatever_a_fabric_is_it_is_counted(value: Any) -> None:
     for fabric in (value, {"leaves": value, "spines": 2}, {"topology": value, "k": 4}):
@@ -131,6 +132,7 @@ def test_presets_with_all_schemes_are_within(name: str) -> None:
     assert size.problem() == ""
 
 
+@pytest.mark.slow
 def test_another_process_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulated_check, "MOST_HERE", 0)
     data = read(find_spec("small").read_text(), "small").data
@@ -192,6 +194,7 @@ def test_other_threads_go_on_while_a_fabric_is_laid_out(monkeypatch: pytest.Monk
     assert went_on >= 3
 
 
+@pytest.mark.slow
 def test_processes_that_draw_have_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "much.py").write_text("kept = bytearray(1 << 40)")
     (tmp_path / "endless.py").write_text("while True: pass")

@@ -132,6 +132,7 @@ def draw(stem: Path) -> tuple[Path, Path]:
         return style.save(figure, stem)
 
 
+@pytest.mark.slow
 def test_the_same_figure_is_the_same_bytes_also_in_another_process(tmp_path: Path) -> None:
     here = draw(tmp_path / "here" / "a")
     assert [path.name for path in here] == ["a.png", "a.svg"]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from figures.results import SIZE_GROUPS, size_groups
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from([1.0, 2.0, 3.0, 10.0, 1000.0]) | st.floats(0.1, 1e6), min_size=24, max_size=200)
 )

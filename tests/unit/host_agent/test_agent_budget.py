@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from host_agent.core import AgentCore
 from protocol.control import Peer
@@ -107,6 +108,7 @@ def test_what_is_charged_goes_when_flows_and_peers_go() -> None:
     assert receiver.counters()["kept_for_peers_bytes"] == 0
 
 
+@pytest.mark.slow
 def test_the_process_grows_by_no_more() -> None:
     """As the system sees it: what a peer sends is 23 MB here, of which 2 MiB may be kept."""
     program = """

@@ -199,6 +199,7 @@ def _packets(there: bool) -> st.SearchStrategy[tuple[bytes, int]]:
     return st.one_of(lone, lone, cut, other)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     coded=st.booleans(),

@@ -147,6 +147,7 @@ class Stream:
         self._send(1, struct.pack("!I", end), 0, now)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POLICIES)
 def test_bytes_are_right_or_do_not_arrive(name: str) -> None:
     harmed: dict[str, int] = {}

@@ -58,6 +58,7 @@ def test_a_restart_of_the_receiver_does_not_stop_a_flow() -> None:
     assert fresh.packets_to_deliver() == packets[290:]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_nothing_that_comes_over_the_wire_does_harm(data):  # type: ignore[no-untyped-def]

@@ -239,6 +239,7 @@ def test_the_agent_learns_that_it_has_no_controller(tmp_path: Path) -> None:
         assert ends == [Connected, Disconnected, Connected, Disconnected]
 
 
+@pytest.mark.slow
 def test_a_controller_that_fell_silent_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that lost power closes no TCP connection: without this an agent would wait for a quarter hour."""
     monkeypatch.setattr(channel_module, "SILENCE_S", 0.6)
@@ -251,6 +252,7 @@ def test_a_controller_that_fell_silent_is_given_up(tmp_path: Path, monkeypatch: 
     assert all(later - before > 0.2 for before, later in pairwise(times))
 
 
+@pytest.mark.slow
 def test_pings_are_answered_and_keep_the_channel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A controller that says nothing but pings keeps its agent for longer than it may be silent.
 
@@ -277,6 +279,7 @@ def test_pings_are_answered_and_keep_the_channel(tmp_path: Path, monkeypatch: py
     assert kept[0] >= 1.5
 
 
+@pytest.mark.slow
 def test_a_controller_that_does_not_read_delays_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,6 +109,7 @@ def test_where_all_room_is_taken_records_of_flows_replace_what_would_not_last(tm
     assert [record.source_port for record in at.finished] == [[number] for number in range(OUTGOING_LIMIT)]
 
 
+@pytest.mark.slow
 def test_a_record_that_takes_room_leaves_the_frame_that_tls_has_begun(tmp_path: Path) -> None:
     """TLS that could not write must be given the same bytes again, though it says that none of them have gone."""
     ca = make_ca(tmp_path / "ca")
@@ -148,6 +149,7 @@ def test_a_record_that_takes_room_leaves_the_frame_that_tls_has_begun(tmp_path: 
     ]
 
 
+@pytest.mark.slow
 def test_a_report_of_more_flows_than_a_frame_holds_arrives_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +185,7 @@ def test_a_message_that_no_frame_holds_does_not_end_the_agent(
         eventually(lambda: at.server.agents()[0].counters, "counters")
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_report_fit_their_frames_whatever_paths_its_flows_took() -> None:
     paths = {str(0xFFFF - stamp): 2**63 for stamp in range(1024)}
     entry = FlowEntry("receiver", 6, "f" * 39, 65535, "f" * 39, 65535, "control", 2**63, 2**63, 1 / 3, 1 / 3)

@@ -73,6 +73,7 @@ RUNNABLE = sorted(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", RUNNABLE)
 def test_every_command_that_needs_no_lab_runs_as_it_is_shown(call: str, tmp_path: Path) -> None:
     done = subprocess.run(

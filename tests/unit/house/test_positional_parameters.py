@@ -59,6 +59,7 @@ def test_what_counts(text: str, found: set[str]) -> None:
     assert wide(text) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_fifth_parameter_is_given_by_name(room: str) -> None:
     paths = sorted((ROOT / room).rglob("*.py"))

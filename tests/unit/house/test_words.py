@@ -94,6 +94,7 @@ def test_verbs_are_known_from_other_words(text: str, right: bool) -> None:
     assert begins_with_a_verb(text) == right
 
 
+@pytest.mark.slow
 def test_docstrings_begin_with_a_verb() -> None:
     wrong = [
         f"{file.relative_to(ROOT)}:{line}: {text.splitlines()[0]}"
@@ -104,6 +105,7 @@ def test_docstrings_begin_with_a_verb() -> None:
     assert not wrong, "\n".join(["begin with what the function does (Return, Send, Note that):", *wrong])
 
 
+@pytest.mark.slow
 def test_the_words_are_those_of_the_field() -> None:
     wrong = [
         f"{file.relative_to(ROOT)}:{number}: {match[0]}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.signals_anywhere import interrupted_anywhere, waits_for_ever_at
 
 PROGRAM = """
@@ -20,6 +22,7 @@ def test_a_signal_at_any_instruction_of_the_wait_ends_it() -> None:
     assert interrupted_anywhere(PROGRAM.format(kind="Ending"), 60.0) > 5
 
 
+@pytest.mark.slow
 def test_with_an_event_it_may_wait_for_itself() -> None:
     """The reason for `Ending`; should Python's own come to bear it, that can go."""
     assert waits_for_ever_at(PROGRAM.format(kind="threading.Event")) > 1

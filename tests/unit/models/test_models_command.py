@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[3]
 X = Axis("x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(MODELS))
 def test_every_model_is_drawn_and_printed(name: str, tmp_path: Path) -> None:
     file = tmp_path / "model.json"
@@ -48,6 +49,7 @@ def test_every_model_is_drawn_and_printed(name: str, tmp_path: Path) -> None:
     assert f"`{name}`" in (ROOT / "docs" / "models.md").read_text()
 
 
+@pytest.mark.slow
 def test_json_on_standard_output_is_alone_there(tmp_path: Path) -> None:
     result = CliRunner().invoke(capstan, ["model", "htpc-tail", "--figures", str(tmp_path), "--json", "-"])
     assert json.loads(result.stdout)["model"] == "htpc-tail"
@@ -89,6 +91,7 @@ def test_without_kernels_models_are_listed_and_the_launcher_is_named_for_the_res
     assert "start the command through ./capstan" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_same_study_gives_the_same_bytes(tmp_path: Path) -> None:
     study = MODELS["htpc-tail"].evaluate()
     assert study == MODELS["htpc-tail"].evaluate()

@@ -147,6 +147,7 @@ def test_the_weight_of_eq_2_at_its_ends_and_in_the_middle() -> None:
     assert htpc.loss_rate(3, 60) == htpc.rps_blocking(3, 60) == 0.05
 
 
+@pytest.mark.slow
 @given(st.integers(1, 6), st.integers(0, 4), st.integers(0, 2**32 - 1), st.data())
 def test_eq_6_to_8_are_the_agents_random_code(k: int, r: int, seed: int, data: st.DataObject) -> None:
     """Repairs are the last r columns, from the coefficients that agents draw; any k packets give the sources back."""

@@ -78,6 +78,7 @@ def test_more_servers_at_equal_load_wait_less(servers: int, load: float) -> None
     assert 0 <= tr.mdc_wait(servers + 1, load) <= tr.mdc_wait(servers, load)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("servers", "load"), [(1, 0.6), (4, 0.8), (12, 0.9)])
 def test_waits_equal_simulation(servers: int, load: float) -> None:
     fabric = replace(FABRIC, paths=servers, bad_paths=0, load=load)

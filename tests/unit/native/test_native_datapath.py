@@ -115,6 +115,7 @@ def packets(draw: st.DrawFn) -> list[bytes]:
     return out
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(packets())
 def test_segments_are_joined_as_written_out(chosen):  # type: ignore[no-untyped-def]
@@ -139,6 +140,7 @@ def test_refused_writes_are_counted() -> None:
     assert capstan_native.write_packets(10**6, [tcp(b"x"), udp(b"y"), udp(b"y", HOST1_V6, HOST2_V6)]) == 3
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     packets(), st.sampled_from([(0, 0), (1, 700), (0x81, 9), (4, 700), (1, 0), (3, 5)]), st.integers(0, 70)

@@ -41,6 +41,7 @@ def gone(first: int, count: int) -> bytes:
     return json.dumps({"id": None, "method": "update", "params": ["monitor", {"Port": changes}]}).encode()
 
 
+@pytest.mark.slow
 def test_rows_have_a_number_and_those_that_went_do_not_count() -> None:
     session = OvsdbSession(COLUMNS, 0.0)
     half = limits.MOST_ROWS // 2
@@ -253,6 +254,7 @@ def test_a_server_that_makes_faults_here_is_dialled_ever_more_seldom(
         made.stop()
 
 
+@pytest.mark.slow
 def test_what_reading_a_server_takes_is_a_fifth_of_the_time(tmp_path: Path) -> None:
     """Its next message has come long before it is read."""
     listener = socket.create_server(str(tmp_path / "db.sock"), family=socket.AF_UNIX)

@@ -68,6 +68,7 @@ def test_tables_are_the_same_however_the_bytes_are_cut(cuts: list[int], ascii_on
     assert session.tables == WANTED | {"Port": {"p1": WANTED["Port"]["p1"]}}
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
@@ -110,6 +111,7 @@ def test_objects_are_found_whole_however_they_are_cut(value: Any, cuts: list[int
     assert [json.loads(one) for one in found] == [json.loads(one) for one in texts]
 
 
+@pytest.mark.slow
 def test_a_server_that_asks_and_does_not_read_is_let_go(tmp_path: Path) -> None:
     listener = socket.socket(socket.AF_UNIX)
     path = tmp_path / "db.sock"

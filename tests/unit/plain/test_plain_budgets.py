@@ -22,6 +22,7 @@ def complex_key(levels: int) -> str:
     return f"? [{', '.join(lists)}]\n: 1\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -36,6 +36,7 @@ def shown(data: object) -> str:
     return refused.value.what.removeprefix("expected int, got ")
 
 
+@pytest.mark.slow
 @given(values.filter(lambda value: not isinstance(value, int | float)))
 def test_a_value_is_shown_as_python_writes_it_up_to_a_length(data: object) -> None:
     whole = repr(data)

@@ -157,6 +157,7 @@ class World:
             self.post(host, True, message)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 2**32), st.floats(0, 0.5))
 def test_whatever_is_lost_doubled_and_late_every_flow_ends_and_both_sides_agree_again(

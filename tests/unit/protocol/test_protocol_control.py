@@ -184,6 +184,7 @@ def test_a_frame_is_refused_as_soon_as_its_type_says_that_it_is_too_large() -> N
         FrameReader(from_agent).feed(struct.pack("!IB", 1000, 0x43))
 
 
+@pytest.mark.slow
 def test_what_is_no_field_of_a_message_costs_next_to_nothing() -> None:
     """Five million empty lists took the channel's loop for 8 s, and so many dead objects for the collector."""
     body = b'{"type":"flows","id":1,"flows":[],"later":[' + b"[]," * 1_390_000 + b"[]]}"

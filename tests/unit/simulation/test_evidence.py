@@ -78,6 +78,7 @@ def test_points_come_to_one_word(verdicts: list[str], expected: str) -> None:
     assert summary([at(one) for one in verdicts], "cannot be") == "not simulated"
 
 
+@pytest.mark.slow
 def test_every_claim_of_every_preset_is_of_one_of_the_papers_and_can_be_asked() -> None:
     for name in preset_names():
         spec = load_spec(name).spec
@@ -298,6 +299,7 @@ def test_a_claim_that_has_been_changed_has_no_row_in_a_document() -> None:
     assert entries_of("small", (stricter,), None, document) == []
 
 
+@pytest.mark.slow
 def test_every_reason_is_about_a_claim_and_every_claim_of_the_document_that_does_not_hold_has_one() -> None:
     notes, document = read_notes(), read_document(Path("docs/evidence.md").read_text(encoding="utf-8"))
     claims = {name: claims_of_papers(load_spec(name).spec.claims) for name in preset_names()}
@@ -320,6 +322,7 @@ def test_every_reason_is_about_a_claim_and_every_claim_of_the_document_that_does
     assert without == []
 
 
+@pytest.mark.slow
 def test_every_spec_of_a_reason_is_named_there_or_in_the_document_on_coding_and_can_be_simulated() -> None:
     texts = [*(reason.why for reason in read_notes().reasons), Path("docs/coding.md").read_text("utf-8")]
     named = {name for text in texts for name in re.findall(r"simulation/reasons/[^`\s]+", text)}
@@ -332,6 +335,7 @@ def test_every_spec_of_a_reason_is_named_there_or_in_the_document_on_coding_and_
             prepare(point.spec)
 
 
+@pytest.mark.slow
 def test_a_claim_that_no_lab_can_judge_says_why_and_is_not_run() -> None:
     for name, why in {
         "caps-fig17": "links would need",

@@ -23,6 +23,7 @@ def claims() -> dict[str, tuple[Claim, ...]]:
     return {name: load_spec(name).spec.claims for name in preset_names()}
 
 
+@pytest.mark.slow
 def test_reasons_quote_the_rows_as_they_are() -> None:
     stale = [str(entry) for entry in stale_quotes(read_notes(), claims(), read_rows())]
     assert not stale, (

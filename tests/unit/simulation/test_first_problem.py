@@ -173,6 +173,7 @@ def test_check_passes_a_scheme_whose_path_policy_comes_with_the_run(tmp_path: Pa
     assert answer.exit_code == 0, answer.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", preset_names())
 def test_every_preset_can_be_simulated(name: str) -> None:
     assert first_problem(load_spec(name).spec) is None

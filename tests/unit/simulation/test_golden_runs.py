@@ -130,6 +130,7 @@ def found() -> dict[str, dict[str, Any]]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["small buffers", "ns2", "datacenter", "learnt", "trace"])
 def test_runs_come_to_what_they_came_to(kind: str, found: dict[str, dict[str, Any]]) -> None:
     assert found[kind] == json.loads(GOLDEN.read_text(encoding="utf-8"))[kind]

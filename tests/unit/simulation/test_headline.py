@@ -33,6 +33,7 @@ def means() -> dict[str, NDArray[np.float64]]:
     return {label: np.array(values) for label, values in found.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", ["ecmp", "rps"])
 def test_short_flows_end_sooner_under_caps(means: dict[str, NDArray[np.float64]], other: str) -> None:
     logs = np.log(means["caps"] / means[other])

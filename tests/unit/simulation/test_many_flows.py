@@ -28,6 +28,7 @@ def many(count: int) -> Spec:
     return replace(spec, workload=replace(spec.workload, flows=flows, long_flows=None))
 
 
+@pytest.mark.slow
 def test_every_flow_of_many_ends_and_is_counted_as_its_own() -> None:
     _, (run,) = simulate_document(many(25_000))
     assert len(run.flows) == 25_000

@@ -29,6 +29,7 @@ def specs(name: str, scheme: str) -> list[Spec]:
     return [point.spec for point in points(load_spec(name, (scheme,)).spec)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["small", "tr-fig7-8"])
 def test_of_all_packets_at_most_one_in_two_hundred_is_late_where_paths_differ_in_load_or_rate(
     name: str,
@@ -38,6 +39,7 @@ def test_of_all_packets_at_most_one_in_two_hundred_is_late_where_paths_differ_in
         assert share <= 0.005, f"{spec.title}: {share:.2%}"
 
 
+@pytest.mark.slow
 def test_where_delays_differ_at_most_one_packet_in_fifty_is_late() -> None:
     for spec in specs("tr-fig2-3", "tr"):
         share = reordered(spec, range(3, 4))  # the one of the first five seeds with most

@@ -95,6 +95,7 @@ main()
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["windows", "macos"])
 def test_a_spec_is_simulated_without_what_this_system_lacks(system: str, tmp_path: Path) -> None:
     arguments = ["simulate", "small", "--scheme", "caps", "--repeats", "1", "--results", str(tmp_path)]
@@ -120,6 +121,7 @@ signal.SIGBREAK = 21  # that of another signal here
 """What Windows has for pairs of sockets and to wait for them, and a signal of its own."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["windows", "macos"])
 def test_a_page_and_its_workers_need_nothing_that_this_system_lacks(system: str, tmp_path: Path) -> None:
     taken_away = TAKE_AWAY.format(modules=MODULES[system], gone=GONE[system])

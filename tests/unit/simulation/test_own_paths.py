@@ -105,6 +105,7 @@ def test_schemes_without_the_file_are_as_they_are_without_it() -> None:
     assert [run.flows for _, run in simulate([both])] == [run.flows for _, run in simulate([alone])]
 
 
+@pytest.mark.slow
 def test_lab_2_can_be_tried_without_switches(tmp_path: Path) -> None:
     """Its page: the solution's long flows get 1.2 to 1.9 times as much as ECMP's, in this run 1.5 times."""
     out = tmp_path / "out.json"

@@ -177,6 +177,7 @@ def test_any_bytes_are_a_trace_or_refused(content: bytes) -> None:
             parse_trace(data)
 
 
+@pytest.mark.slow
 def test_a_file_that_unpacks_to_more_than_a_trace_has_is_refused() -> None:
     with pytest.raises(PacketTraceError, match="more than 64 MB"):
         parse_trace(gzip.compress(b" " * 65_000_000))

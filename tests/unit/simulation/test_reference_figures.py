@@ -40,6 +40,7 @@ def write(path: Path, of: Settings, trace: Trace, *figures: list[str]) -> None:
         csv.writer(file).writerows([COLUMNS, *([*run, *figure] for figure in figures)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paths", ["turn", "sum"])
 @pytest.mark.parametrize("transport", ["window", "pfabric"])
 @pytest.mark.parametrize("spines", [16, 4])
@@ -158,6 +159,7 @@ def test_a_reference_with_a_figure_that_is_none_is_an_error(tmp_path: Path) -> N
     assert "no figure 'AFCT'" in str(of.exception)
 
 
+@pytest.mark.slow
 def test_dctcp_sprays_before_it_hashes_as_in_yaps() -> None:
     """The order of AFCT and of the class means of YAPS's DCTCP with 16 spines (its figures are another DCTCP's).
 

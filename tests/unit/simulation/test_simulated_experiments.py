@@ -42,6 +42,7 @@ def settled(document: dict[str, object]) -> str:
     return json_text({key: value for key, value in document.items() if key not in ("started", "duration_s")})
 
 
+@pytest.mark.slow
 def test_runs_side_by_side_give_the_bytes_of_runs_in_turn() -> None:
     spec = replace(small("ecmp", "rps", "caps"), repeats=2)
     assert settled(simulate_document(spec, cores=4)[0]) == settled(simulate_document(spec, cores=1)[0])

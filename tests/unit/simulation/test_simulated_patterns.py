@@ -106,6 +106,7 @@ def cores_of(flow: FlowOutcome) -> set[int]:
     return {int(stamp) - HALF for stamp in flow.paths if int(stamp) > HALF}
 
 
+@pytest.mark.slow
 def test_a_fat_tree_of_1024_hosts_avoids_what_is_down_and_feels_what_is_slow_or_far() -> None:
     down, slow, far = "e1-a1", "e1-a2", "a3-c17"
     link = Link(10_000, delay_ms=0.001)

@@ -157,6 +157,7 @@ SIMULATIONS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(SIMULATIONS)
 def test_a_spec_keeps_what_it_says_for_simulations(simulation: Simulation) -> None:
     spec = replace(small(), simulation=simulation)

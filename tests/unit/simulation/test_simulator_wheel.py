@@ -78,6 +78,7 @@ def capstan(python: Path, *arguments: str, cwd: Path) -> subprocess.CompletedPro
     return subprocess.run(command, cwd=cwd, env=PLAIN, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_it_simulates_a_small_spec_and_keeps_the_result(installed: Path, tmp_path: Path) -> None:
     done = capstan(installed, "simulate", "small", "--scheme", "tpfs", "--json", "result.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -97,6 +98,7 @@ def test_it_offers_the_commands_that_it_has(installed: Path, tmp_path: Path) -> 
     assert "'run' is not in this installation" in refused.stderr
 
 
+@pytest.mark.slow
 def test_its_page_simulates_what_is_begun_on_it(installed: Path, tmp_path: Path) -> None:
     with served_page([installed, "-P", "-c", WITHOUT_SWITCHES, "page"], tmp_path, PLAIN) as page:
         status, media, tour = page.get("/")
@@ -134,6 +136,7 @@ def test_a_page_that_is_not_built_or_not_new_is_no_part_of_a_wheel(tmp_path: Pat
         check(tmp_path)
 
 
+@pytest.mark.slow
 def test_its_labs_are_simulated_and_checked(installed: Path, tmp_path: Path) -> None:
     listed = capstan(installed, "lab-check", cwd=tmp_path).stdout.splitlines()
     readmes = [Path(line.split()[-1]) for line in listed]
@@ -159,6 +162,7 @@ def test_it_asks_for_nothing_that_a_checkout_does_not() -> None:
     assert of_wheel["requires-python"] == of_checkout["requires-python"]
 
 
+@pytest.mark.slow
 def test_its_record_has_every_file_with_its_digest(installed: Path) -> None:
     packages = installed.parents[2] / "packages"
     (record,) = packages.glob("*.dist-info/RECORD")

@@ -84,6 +84,7 @@ def test_fat_tree_hosts_count_edges_over_all_pods() -> None:
     assert topo.port("h7", "e3")[0] == 0
 
 
+@pytest.mark.slow
 @given(st.integers(1, 255), st.integers(0, 20))
 def test_addresses_are_unique(leaves: int, hosts_per_leaf: int) -> None:
     hosts = place_hosts(leaves, hosts_per_leaf)

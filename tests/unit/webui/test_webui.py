@@ -13,6 +13,7 @@ from tests.unit.webui_node import WEBUI, node
 LARGEST_GZIP_BYTES = 500_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [("tsc", "--noEmit"), ("prettier", "--check", "."), ("vitest", "run")], ids=lambda one: one[0]
 )

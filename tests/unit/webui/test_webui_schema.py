@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.unit.api_world import api_world
 from tests.unit.webui_schema import SCHEMA, generated
 
 
+@pytest.mark.slow
 def test_the_pages_types_are_those_of_the_document(tmp_path: Path) -> None:
     with api_world(tmp_path) as world:
         wanted = generated(world.document)

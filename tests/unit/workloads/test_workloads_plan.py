@@ -31,6 +31,7 @@ def workload(count: int | None = 30, duration_s: float | None = None, rate: floa
     )
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**31), repeat=st.integers(0, 50))
 def test_the_same_seed_gives_the_same_plan_and_another_repeat_another(seed: int, repeat: int) -> None:
     plan, again, other = (

@@ -25,6 +25,7 @@ from tests.unit.agents_channel import RawAgent, served
 from tests.waiting import eventually
 
 
+@pytest.mark.slow
 def test_newest_policy_only_for_those_who_read_late(tmp_path: Path) -> None:
     """Policies that no agent has read yet are replaced, not queued: memory stays bounded."""
     with served(tmp_path) as at:

@@ -43,6 +43,7 @@ def together(others: list[PathLoad]) -> PathLoad:
     return PathLoad({stamp: count for stamp, count in flows.items() if count}, delays)
 
 
+@pytest.mark.slow
 @given(
     leaves=st.dictionaries(hosts, st.sampled_from(["a", "b", ""]), min_size=1),
     puts=st.lists(st.tuples(hosts, loads), max_size=20),
@@ -133,6 +134,7 @@ def invented(host: int, paths: int) -> PathLoad:
     )
 
 
+@pytest.mark.slow
 def test_agents_that_invent_paths_neither_fill_a_message_nor_push_out_others() -> None:
     """Together 10 reports that are each within their bound have 655 360 delays, which no frame holds."""
     shared, honest = PathLoads(), PathLoad({"5": 1}, {"b": {"6": 0.25}})

@@ -294,6 +294,7 @@ def test_a_second_agent_of_a_host_takes_the_place_of_the_first(tmp_path: Path) -
         new.close()
 
 
+@pytest.mark.slow
 def test_an_agent_that_reads_nothing_is_dropped_and_delays_no_other(tmp_path: Path) -> None:
     with served(tmp_path, timing=Timing(ping_s=0.05, dead_s=3.0)) as at:
         deaf = RawAgent.joined(at.socket_path, 1)
@@ -309,6 +310,7 @@ def test_an_agent_that_reads_nothing_is_dropped_and_delays_no_other(tmp_path: Pa
         good.close()
 
 
+@pytest.mark.slow
 def test_silence_costs_the_channel_and_then_the_membership(tmp_path: Path) -> None:
     with served(tmp_path, grace_s=2.0, timing=Timing(ping_s=0.05, dead_s=0.3)) as at:
         began = time.monotonic()

@@ -49,6 +49,7 @@ def test_access_is_decided_before_a_body_is_read(
         assert served.asked == []
 
 
+@pytest.mark.slow
 def test_a_refused_request_without_a_body_keeps_its_connection() -> None:
     with serving(PATIENT, tokens=Tokens("operate", "read")) as served, served.connect() as connection:
         connection.sendall(get("/api/v1/a") * 3000 + get("/api/v1/b", "Authorization: Bearer read"))

@@ -244,6 +244,7 @@ def test_who_asks_nothing_is_let_go_and_who_waits_is_not() -> None:
         assert asking.body() == b"held", "for all that it waited longer"
 
 
+@pytest.mark.slow
 def test_read_after_write_under_load(served: Served) -> None:
     """What a client has changed, the answer to its next request shows, however many others ask for the same."""
     url = f"http://127.0.0.1:{served.port}/number/w"

@@ -53,6 +53,7 @@ def served(directory: Path) -> Iterator[tuple[str, Path]]:
         assert process.wait(60) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_the_api_does_what_its_document_says(tmp_path: Path) -> None:
     with served(tmp_path) as (api, log):

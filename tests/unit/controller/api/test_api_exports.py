@@ -43,6 +43,7 @@ def experiment(world: World) -> int:
     return number
 
 
+@pytest.mark.slow
 def test_parquet_holds_what_the_csv_does(world: World, experiment: int) -> None:
     answer = world.client.get(f"{BASE}/experiments/{experiment}/flows.parquet")
     world.check("GET", f"/experiments/{experiment}/flows.parquet", answer)
@@ -60,6 +61,7 @@ def test_parquet_holds_what_the_csv_does(world: World, experiment: int) -> None:
     world.get("/experiments/999/flows.parquet", 404)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_figures_are_pictures(world: World, experiment: int, kind: str) -> None:
     names = [one["name"] for one in world.get(f"/experiments/{experiment}/figures")["figures"]]
@@ -73,6 +75,7 @@ def test_figures_are_pictures(world: World, experiment: int, kind: str) -> None:
         assert len(image) > 5000
 
 
+@pytest.mark.slow
 def test_a_run_that_is_kept_while_a_figure_is_drawn_is_no_part_of_it(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +111,7 @@ def test_figures_that_cannot_be_say_so(world: World, experiment: int) -> None:
     world.get("/experiments/999/figures", 404)
 
 
+@pytest.mark.slow
 def test_figures_that_wait_have_a_number_and_others_are_answered(
     world: World, experiment: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -184,6 +184,7 @@ def test_a_scheme_that_cannot_be_is_refused_by_field_and_changes_nothing(
     assert not (world.directory / "scheme.json").exists(), "nor does a restart bring it back"
 
 
+@pytest.mark.slow
 def test_who_does_not_confirm_is_named_and_the_scheme_stays(world: World) -> None:
     with obedient_agent(world, 1), obedient_agent(world, 2, refuses="policy.short: no"):
         deaf = RawAgent.joined(world.directory / "agents.sock", 3)
@@ -197,6 +198,7 @@ def test_who_does_not_confirm_is_named_and_the_scheme_stays(world: World) -> Non
         deaf.close()
 
 
+@pytest.mark.slow
 def test_flows_are_reported_by_host_and_silent_ones_named(world: World) -> None:
     assert world.ask("POST", "/flows/report", json={}) == {"hosts": {}, "missing": []}
     with obedient_agent(world, 1):

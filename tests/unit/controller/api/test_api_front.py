@@ -260,6 +260,7 @@ def test_a_process_that_is_killed_is_started_anew_at_the_same_address() -> None:
         assert one.get("/bytes/9")[1] == random.Random(9).randbytes(9)
 
 
+@pytest.mark.slow
 def test_who_wants_to_know_is_given_each_restart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "SOON_S", PATIENCE_S)  # its end comes soon, however long it takes to answer
     restarts: list[tuple[int, float]] = []
@@ -273,6 +274,7 @@ def test_who_wants_to_know_is_given_each_restart(monkeypatch: pytest.MonkeyPatch
     assert all(after_s >= AGAIN_S for _, after_s in restarts), "a process that lived for a moment only"
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_again_and_again_is_given_up() -> None:
     reasons: list[str] = []
     with serving(on_given_up=reasons.append) as one:
@@ -345,6 +347,7 @@ time.sleep(1000)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_it_ends_with_the_controller_however_that_ends(how: signal.Signals) -> None:
     process = subprocess.Popen(

@@ -32,6 +32,7 @@ OPENAPI = json.loads(Path(__file__).parents[2].joinpath("openapi-3.1.schema.json
 """The OpenAPI Initiative's schema of such documents (spec.openapis.org/oas/3.1/schema/2022-10-07, Apache-2.0)."""
 
 
+@pytest.mark.slow
 def test_the_document_is_openapi_3_1(world: World) -> None:
     assert world.document["openapi"] == "3.1.0"
     assert list(Draft202012Validator(OPENAPI).iter_errors(world.document)) == []
@@ -45,6 +46,7 @@ def test_the_document_is_openapi_3_1(world: World) -> None:
             assert reported == set(re.findall(r"\{(\w+)\}", path))
 
 
+@pytest.mark.slow
 def test_the_schema_of_openapi_is_not_content_with_anything(world: World) -> None:
     """The test above would be worth nothing if it were. One path is enough to see it, and is much quicker."""
     path = next(iter(world.document["paths"].items()))
@@ -55,6 +57,7 @@ def test_the_schema_of_openapi_is_not_content_with_anything(world: World) -> Non
         assert list(validator.iter_errors(small | change))
 
 
+@pytest.mark.slow
 def test_with_a_token_the_document_says_so(tmp_path: Path) -> None:
     with api_world(tmp_path, token="a token of the API's own") as world:
         assert world.document["security"] == [{"token": []}]

@@ -10,6 +10,7 @@ from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +41,7 @@ def reset(connection: socket.socket) -> bool:
     return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1) == bytes((TCP_CLOSE,))
 
 
+@pytest.mark.slow
 def test_pipelined_requests_wait_until_the_answers_before_are_read() -> None:
     with serving(PATIENT) as served, served.lazy() as greedy:
         served.health()  # it has begun
@@ -59,6 +61,7 @@ def test_pipelined_requests_wait_until_the_answers_before_are_read() -> None:
     assert served.asked.count("/answer") == 200
 
 
+@pytest.mark.slow
 def test_a_reader_that_takes_nothing_is_cut_off_and_a_slow_one_is_not() -> None:
     limits = Limits(window_s=1.0, least_bytes_per_s=100_000, look_every_s=0.05)
     with serving(limits) as served, served.lazy() as idle, served.connect() as slow:
@@ -76,6 +79,7 @@ def test_a_reader_that_takes_nothing_is_cut_off_and_a_slow_one_is_not() -> None:
         assert not reset(slow)
 
 
+@pytest.mark.slow
 def test_readers_that_take_nothing_do_not_fill_the_memory_together() -> None:
     limits = Limits(all_unsent_bytes=8 * MIB, look_every_s=0.05)
     with serving(limits) as served, ExitStack() as stack:
@@ -145,6 +149,7 @@ def test_a_refused_client_that_sends_on_is_cut_off() -> None:
         eventually(cut_off, "it is read without end")
 
 
+@pytest.mark.slow
 def test_a_refusal_after_a_refused_head_is_whole_and_limits_hold_for_others() -> None:
     with serving(QUICK, tokens=Tokens("operate", "read")) as served:
         for rest, status in ((b"GET ", b"408"), (b"no request\r\n\r\n", b"400")):

@@ -108,6 +108,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield made
 
 
+@pytest.mark.slow
 def test_no_wrong_request_has_an_answer_that_is_not_described(world: World) -> None:
     for route in routes(world.document):
         for target in route.targets():
@@ -125,6 +126,7 @@ def test_bodies_that_are_too_long(world: World) -> None:
         ask(world, route, route.paths()[0], "long", data=body, content_type=JSON)
 
 
+@pytest.mark.slow
 def test_tokens_that_are_missing_or_may_only_read(world: World) -> None:
     settings = ApiSettings(OPERATE, False, READ)
     make_extension = experiments_extension(1, dask=None)
@@ -140,6 +142,7 @@ def test_tokens_that_are_missing_or_may_only_read(world: World) -> None:
         assert 401 in route.seen, route.label
 
 
+@pytest.mark.slow
 def test_a_database_without_its_tables(tmp_path: Path) -> None:
     with api_world(tmp_path) as world:
         with world.engine.begin() as connection:

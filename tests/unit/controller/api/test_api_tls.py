@@ -147,6 +147,7 @@ def test_one_that_speaks_no_tls_is_let_go(site: Site) -> None:
     assert b"HTTP/1.1" not in answer
 
 
+@pytest.mark.slow
 def test_a_handshake_has_the_heads_deadline(site: Site) -> None:
     with socket.create_connection(("127.0.0.1", site.port), timeout=60) as plain:
         assert plain.recv(100) == b"", "closed, after a second without a word"
@@ -193,6 +194,7 @@ def test_a_reader_that_closes_ends_the_handed_over_connection(site: Site) -> Non
     assert taken[0].recv(100) == b""
 
 
+@pytest.mark.slow
 def test_a_reader_that_takes_nothing_holds_its_writer_up(site: Site) -> None:
     """What a handed-over reader does not take waits with its writer, and not in the HTTP process."""
     taken = site.taken

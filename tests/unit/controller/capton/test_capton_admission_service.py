@@ -200,6 +200,7 @@ def test_an_agent_that_dies_gives_its_grant_back_at_once(tmp_path: Path) -> None
         assert again.next(Grant).flow == 7
 
 
+@pytest.mark.slow
 def test_a_host_that_lies_loses_its_grant_by_the_time_out(tmp_path: Path) -> None:
     """It says that little is left, and goes on: its flow is stopped, and others get the capacity."""
     with served(tmp_path) as channel:

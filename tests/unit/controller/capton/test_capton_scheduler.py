@@ -105,6 +105,7 @@ def usage_of(usage: list[tuple[int, int]], links: list[int]) -> list[tuple[int, 
     return [usage[link] for link in links]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=400)
 @given(
     st.sampled_from(FABRICS),

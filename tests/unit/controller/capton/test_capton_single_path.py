@@ -28,6 +28,7 @@ events = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(events)
 def test_within_a_leaf_it_decides_as_the_scheduler_does(happens: list[tuple[str, int, int, int]]) -> None:
@@ -91,6 +92,7 @@ def crossed(hosts: int) -> tuple[tuple[HostPlace, ...], dict[Pair, tuple[SingleP
     return places, paths
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(
     st.lists(

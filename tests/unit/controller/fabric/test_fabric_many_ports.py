@@ -35,6 +35,7 @@ STEP = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(STEP, max_size=40), st.sampled_from([2, 256]))
 def test_what_is_kept_of_a_switch_is_what_its_ports_say(

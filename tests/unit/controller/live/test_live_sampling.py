@@ -66,6 +66,7 @@ def test_nothing_is_taken_while_no_client_watches(sampler: Counting) -> None:
     assert len(sampler.published) == count
 
 
+@pytest.mark.slow
 def test_who_asks_waits_for_the_first_and_is_served_for_a_while(sampler: Counting) -> None:
     first: Any = sampler.newest(60.0)
     assert first["number"] == 2, "the first that there was"

@@ -161,6 +161,7 @@ def test_events_that_are_gone_are_owned_up_to(few_events: None, served: Served) 
         assert [reading.next()["data"]["cursor"] for _ in range(3)] == [10, 11, 12]
 
 
+@pytest.mark.slow
 def test_a_reader_that_does_not_read_delays_no_other_and_loses_the_oldest(served: Served) -> None:
     stream, events = served.world.running.live.stream, served.world.running.events
     count = 12_000

@@ -109,6 +109,7 @@ def action_of(read_back) -> object:
     raise AssertionError(read_back)
 
 
+@pytest.mark.slow
 @given(flows(), st.integers(1, 0xFFFF))
 def test_a_flow_entry_says_what_was_wanted(flow: FlowRule, generation: int) -> None:
     message = read(codec.add_flow(flow, generation))
@@ -217,6 +218,7 @@ def test_groups_must_fit_their_method() -> None:
         codec.set_group(Group(1, "failover", 0, (*buckets, Bucket((Output(2),)))))
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 0xFFFFFF00),
     st.lists(

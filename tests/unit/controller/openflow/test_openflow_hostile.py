@@ -141,6 +141,7 @@ ARP_FRAME = bytes.fromhex(
 )
 
 
+@pytest.mark.slow
 def test_a_flood_of_arp_neither_grows_memory_nor_stops_lldp(control: Control) -> None:
     flood = packet_in(1, Rule.ARP, ARP_FRAME) * 2000
     with raw_switch(control.shell.port, GOOD) as good, raw_switch(control.shell.port, ROGUE) as rogue:
@@ -264,6 +265,7 @@ shell.stop()
 """
 
 
+@pytest.mark.slow
 def test_without_descriptors_it_waits_and_goes_on_when_there_are_some() -> None:
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", LIMITED],

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[4]
 MESSAGES = """
 import sys
@@ -26,6 +28,7 @@ def said(program: str) -> list[str]:
     ).stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_messages_are_those_of_the_whole_of_os_ken() -> None:
     """Also where all of it is imported afterwards, as an application of os-ken's in the same process does."""
     alone, after, before = (
@@ -41,6 +44,7 @@ def test_messages_are_those_of_the_whole_of_os_ken() -> None:
     assert alone == after == before
 
 
+@pytest.mark.slow
 def test_neither_other_versions_nor_packets_are_loaded() -> None:
     loaded = said(
         "import sys, controller.app, controller.shell.shell\n"

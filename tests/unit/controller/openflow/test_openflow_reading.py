@@ -153,6 +153,7 @@ def within_steps(work: Callable[[], object], limit: int) -> object:
         sys.setprofile(None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=300, deadline=None)
 @given(st.data())
@@ -177,6 +178,7 @@ def osken_flow(raw: bytes) -> Any:
     return osken.OFPFlowDesc.parser(bytearray(raw), 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(FLOWS)
 def test_flow_descriptions_read_as_osken_reads_them(flow: FlowRule) -> None:

@@ -84,6 +84,7 @@ def taken(
     return {trace.switches: trace.packet.udp_src for trace in traces}
 
 
+@pytest.mark.slow
 @FAST
 @given(fabrics(), st.data())
 def test_a_label_is_the_path_that_it_names_exactly_and_any_other_port_is_sprayed(
@@ -124,6 +125,7 @@ def test_agents_get_exactly_the_paths_that_there_are(made: tuple[Shape, list[Lin
                 assert all(map(is_stamp, reported[target]))
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from(["leaf-spine", "fat-tree", "parallel"]), st.data())
 def test_a_label_whose_link_has_just_died_is_sprayed_by_the_switch_itself(

@@ -59,6 +59,7 @@ def test_paths_are_sent_under_every_scheme(scheme: object) -> None:
     assert reported(sim) == {leaf: dict.fromkeys(sorted({*leaves} - {leaf}), stamps) for leaf in leaves}
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(st.sampled_from(["leaf-spine", "fat-tree"]), st.data())
 def test_labels_hold_through_failures_and_recoveries(kind: str, data: st.DataObject) -> None:

@@ -39,6 +39,7 @@ def all_deliver(sim: Simulation) -> None:
     assert all(sim.delivers(*pair) for pair in pairs(sim.shape)), "traffic was cut"
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.sampled_from(KINDS), st.data())
 def test_a_fabric_that_says_it_is_ready_forwards(kind: str, data: st.DataObject) -> None:
@@ -50,6 +51,7 @@ def test_a_fabric_that_says_it_is_ready_forwards(kind: str, data: st.DataObject)
     all_deliver(sim)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.sampled_from(KINDS), st.data())
 def test_a_host_that_gets_an_answer_to_arp_reaches_who_was_asked_for(kind: str, data: st.DataObject) -> None:
@@ -72,6 +74,7 @@ def test_a_host_that_gets_an_answer_to_arp_reaches_who_was_asked_for(kind: str, 
     assert sim.delivers(other, one, TrafficClass.NONE)
 
 
+@pytest.mark.slow
 @settings(max_examples=4, deadline=None)
 @given(st.sampled_from(KINDS), st.data())
 def test_a_mended_link_and_a_returned_switch_lose_no_packet(kind: str, data: st.DataObject) -> None:

@@ -53,6 +53,7 @@ def check(sim: Simulation) -> None:
     assert works(sim, about), "traffic was cut during the take-over"
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(
     st.sampled_from(["leaf-spine", "fat-tree"]),
@@ -176,6 +177,7 @@ def test_a_switch_that_was_emptied_while_the_controller_was_away_is_filled_at_on
     assert works(sim)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_in_a_half_known_fat_tree_no_leaf_is_taken_for_a_way_between_others(seed: int) -> None:
     """The other leaf's old state does not carry packets that are not its own."""

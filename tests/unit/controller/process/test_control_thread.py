@@ -93,6 +93,7 @@ def test_health_fails_as_soon_as_a_control_thread_has_died(world: World) -> None
     assert "'openflow' died" in world.get("/health", 503)["detail"]
 
 
+@pytest.mark.slow
 def test_the_process_ends_with_the_reason(tmp_path: Path) -> None:
     trigger, data = tmp_path / "trigger", tmp_path / "data"
     process = subprocess.Popen(

@@ -46,6 +46,7 @@ def asked(call: SharedCall[int], pool: ThreadPoolExecutor, count: int) -> list[i
     return [future.result() for future in futures]
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4))
 def test_all_get_what_was_made_after_they_asked(groups: list[int]) -> None:
     made = itertools.count(1)

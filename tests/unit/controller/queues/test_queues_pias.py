@@ -45,6 +45,7 @@ def test_the_share_of_bytes_within_a_size_is_that_of_drawn_flows(table: Cumulati
     assert table.above(np.array([at]))[0] == pytest.approx((drawn > at).mean(), abs=2e-3)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(table=_tables(), load=st.floats(0.1, 0.95), queues=st.integers(2, 4))
 def test_no_thresholds_of_a_coarse_grid_are_better(table: CumulativeTable, load: float, queues: int) -> None:
@@ -72,6 +73,7 @@ def test_moving_a_threshold_of_a_published_table_does_not_help(name: str, load: 
         assert mean_stay(table, load, moved) >= best * (1 - 1e-6), (index, factor)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(table=_tables(), load=st.floats(0.1, 0.9), factor=st.floats(0.001, 1000))
 def test_thresholds_scale_with_the_sizes(table: CumulativeTable, load: float, factor: float) -> None:

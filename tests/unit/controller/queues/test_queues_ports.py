@@ -216,6 +216,7 @@ def test_a_bridge_that_is_not_there_has_no_plan() -> None:
     assert plan(Database("system").tables, DPID + 1, PortQueues()) is None
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.text(min_size=1, max_size=15),

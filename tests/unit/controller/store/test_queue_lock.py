@@ -32,6 +32,7 @@ def end_sessions(engine: Engine) -> None:
         connection.execute(text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"))
 
 
+@pytest.mark.slow
 def test_the_first_has_the_queue_until_it_gives_it_up(new_database: NewDatabase) -> None:
     with processes(new_database()) as (one, two):
         first, second = QueueLock(one), QueueLock(two)
@@ -76,6 +77,7 @@ def test_a_session_that_the_server_has_ended_is_replaced_while_the_queue_is_free
         second.give_up()
 
 
+@pytest.mark.slow
 def test_while_the_server_is_away_an_error_says_so_and_then_the_queue_is_had_again() -> None:
     with postgresql_server() as server, processes(server.new()) as (one, two):
         lock = QueueLock(one)

@@ -51,6 +51,7 @@ def test_an_empty_database_becomes_one_of_exactly_the_models(new_database: NewDa
     engine.dispose()
 
 
+@pytest.mark.slow
 def test_migrations_from_nothing_lead_to_what_an_empty_database_is_given(new_database: NewDatabase) -> None:
     given, migrated = open_database(new_database()), create_engine(new_database())
     migrate(migrated, NEWEST)
@@ -80,6 +81,7 @@ def schema(engine: Engine) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 def test_a_controller_that_has_nothing_to_migrate_does_not_load_what_migrates(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'capstan.db'}"
     for state in ("made", "found"):
@@ -97,6 +99,7 @@ def test_migrations_are_one_line_without_branches() -> None:
     assert [f"{number:04}" for number in range(1, len(REVISIONS) + 1)] == REVISIONS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_a_database_of_any_older_version_keeps_its_rows(new_database: NewDatabase, revision: str) -> None:
     url = new_database()
@@ -226,6 +229,7 @@ def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
     assert tables == {"flows"}, "all of a migration or nothing"
 
 
+@pytest.mark.slow
 def test_a_new_file_may_be_connected_to_by_many_at_once(tmp_path: Path) -> None:
     """SQLite refuses at once, not after a time-out, where two change a file's journal: every fifth round or so."""
     for number in range(40):

@@ -85,6 +85,7 @@ FLOWS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(flow=FLOWS, measures=st.dictionaries(WORDS, JSON_VALUES, max_size=4))
 def test_every_column_of_a_flow_and_any_document_come_back_as_they_went_in(
@@ -186,6 +187,7 @@ def test_of_many_who_end_an_experiment_one_succeeds(store: ExperimentStore) -> N
         assert store.experiment(number)["error"] == f"by {winners[0]}"
 
 
+@pytest.mark.slow
 def test_readers_see_whole_runs_and_do_not_wait_while_others_write(store: ExperimentStore) -> None:
     number = new_experiment(store)
     done = threading.Event()
@@ -215,6 +217,7 @@ def test_readers_see_whole_runs_and_do_not_wait_while_others_write(store: Experi
     assert len(store.experiment(number)["runs"]) == 12
 
 
+@pytest.mark.slow
 def test_kill_9_of_the_writer_loses_nothing_that_was_acknowledged(new_database: NewDatabase) -> None:
     url = new_database()
     writer = subprocess.Popen(

@@ -37,6 +37,7 @@ def store(engine: Engine) -> ExperimentStore:
     return ExperimentStore(engine)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     pieces=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 7)), min_size=1, max_size=8),

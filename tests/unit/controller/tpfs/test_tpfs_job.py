@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from controller.tpfs.job import Job, TypesRequest
 from controller.tpfs.types import LearntTypes
@@ -35,6 +36,7 @@ def _request(directory: Path) -> TypesRequest:
     return TypesRequest(path, tuple(addresses()), (10_000, 100_000), 0.6, None)
 
 
+@pytest.mark.slow
 def test_a_process_that_was_killed_is_replaced(tmp_path: Path) -> None:
     request, job = _request(tmp_path), Job()
     try:
@@ -54,6 +56,7 @@ def test_a_process_that_was_killed_is_replaced(tmp_path: Path) -> None:
     assert job.processes() == []
 
 
+@pytest.mark.slow
 def test_a_process_that_was_prepared_answers(tmp_path: Path) -> None:
     job = Job()
     try:

@@ -61,6 +61,7 @@ def _learnt(world: World) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_agents_records_become_their_thresholds_and_survive_a_restart(tmp_path: Path) -> None:
     records, _ = records_of(FOUR, 2000, np.random.default_rng(0))
     socket = f"unix:{tmp_path / 'agents.sock'}"
@@ -194,6 +195,7 @@ def test_fabrics_that_share_a_database_have_records_of_their_own(tmp_path: Path)
     assert ours.count() == 0, "no client will ever ask for them"
 
 
+@pytest.mark.slow
 def test_a_run_that_begins_anew_learns_from_its_own_flows_and_so_does_a_restarted_controller(
     tmp_path: Path,
 ) -> None:
@@ -225,6 +227,7 @@ def test_a_run_that_begins_anew_learns_from_its_own_flows_and_so_does_a_restarte
         assert _learnt(world)["records"] == 1000
 
 
+@pytest.mark.slow
 def test_neither_a_broken_store_nor_a_full_disk_ends_learning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,6 +338,7 @@ def test_taking_records_in_takes_half_of_the_time_at_most_and_ends_while_more_co
     assert rests[:5] == pytest.approx([0.002] * 5)
 
 
+@pytest.mark.slow
 def test_types_that_hardly_moved_are_the_same() -> None:
     rng = np.random.default_rng(0)
     records, _ = records_of(FOUR, 8000, rng)

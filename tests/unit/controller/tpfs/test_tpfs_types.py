@@ -96,6 +96,7 @@ def test_answers_of_a_byte_do_not_hide_what_requests_are(flows: int) -> None:
     assert np.mean(known) > 0.99
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(1, 10**6), st.integers(0, 2)), min_size=60, max_size=300), st.data())
 @settings(max_examples=30, deadline=None)
 def test_the_spread_never_grows_with_what_is_distinguished(

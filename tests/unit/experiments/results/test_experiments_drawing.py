@@ -82,6 +82,7 @@ def test_without_flows_enough_there_is_no_p99_and_the_reason_is_there(tmp_path: 
     assert "No p99 of fewer than 1000 flows." in text
 
 
+@pytest.mark.slow
 def test_limited_schemes_have_a_star_and_the_caption_says_why(tmp_path: Path) -> None:
     schemes = {"caps": scheme("caps", 1.0), "ecmp": scheme("ecmp", 4.0, cpu_limited=True)}
     text = texts(draw_comparison(comparison(schemes, cpu_limited=True), tmp_path)[1])
@@ -94,6 +95,7 @@ def test_one_scheme_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_many_schemes_are_all_named(tmp_path: Path) -> None:
     schemes = {"caps": scheme("caps", 1.0)} | {
         f"mine-{n}": scheme(f"mine-{n}", 1 + n / 10) for n in range(19)
@@ -153,6 +155,7 @@ def test_the_largest_value_of_a_sweep_has_its_whole_marker(lowest: float) -> Non
             assert above > line.get_markersize() / 2 + line.get_markeredgewidth()
 
 
+@pytest.mark.slow
 def test_titles_and_axes_are_drawn_as_they_are_written(tmp_path: Path) -> None:
     odd = "load $x_$ for $\\foo$"
     document = comparison({"caps": scheme("caps", 1), "rps": scheme("rps", 2)}, title=odd)
@@ -167,6 +170,7 @@ def test_words_are_ticks_too(tmp_path: Path) -> None:
     assert "reno" in text
 
 
+@pytest.mark.slow
 def test_further_axes_give_a_figure_each(tmp_path: Path) -> None:
     grid = [(1, 2), (1, 4), (3, 2), (3, 4)]
     files = draw_sweep(sweep(grid, [axis("long flows"), axis("load", "%")]), tmp_path)
@@ -174,6 +178,7 @@ def test_further_axes_give_a_figure_each(tmp_path: Path) -> None:
     assert "load = 4 %" in texts(files[3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p99", [True, False])
 def test_points_without_a_p99_leave_a_gap_or_no_panel(tmp_path: Path, p99: bool) -> None:
     document = sweep([(1,), (2,)], [axis("long flows")])

@@ -65,6 +65,7 @@ class Page(HTMLParser):
         self.text += data
 
 
+@pytest.mark.slow
 def test_the_page_has_everything_in_it(result: Path) -> None:
     (out,) = write_report(result, result / "report.html")
     page = Page(out.read_text())
@@ -118,6 +119,7 @@ def test_markdown_has_the_tables_of_the_terminal_and_figures_beside_it(result: P
     assert len(tables) >= 4 * (2 + len(shown["schemes"]))
 
 
+@pytest.mark.slow
 def test_a_result_that_the_processor_limited_says_so(tmp_path: Path) -> None:
     limited = kept(tmp_path / "limited", replace(FINE, limited=True))
     assert CPU_WARNING in Page(html_report(*read_result(limited))).text
@@ -125,6 +127,7 @@ def test_a_result_that_the_processor_limited_says_so(tmp_path: Path) -> None:
     assert CPU_WARNING in (tmp_path / "x.md").read_text()
 
 
+@pytest.mark.slow
 def test_figures_without_enough_to_show_are_left_out(result: Path) -> None:
     shown, records = read_result(result)
     names = [drawing.name for drawing in drawings(shown, records)]
@@ -167,6 +170,7 @@ def test_times_on_are_those_between_changes(
     assert on_spans([{"mode": mode, "at_s": at} for mode, at in changes], 5.0) == spans
 
 
+@pytest.mark.slow
 def test_a_sweep_has_one_page_with_its_tables_and_figures(tmp_path: Path) -> None:
     document = whole()
     write_sweep(tmp_path, document, "name: sweep\n")

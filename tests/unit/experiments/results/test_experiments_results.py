@@ -206,6 +206,7 @@ def test_tables_have_units_and_no_p99_of_few_flows() -> None:
     assert "…" not in text, "no cell is cut off"
 
 
+@pytest.mark.slow
 def test_tables_show_p99_of_many_flows() -> None:
     spec = replace(spec_small(), repeats=60)
     text = tables_of(document(spec, runs_of(spec)))

@@ -93,6 +93,7 @@ def test_ratios_are_paired_so_a_constant_factor_has_no_spread() -> None:
     assert not result["fast"]["baseline"]
 
 
+@pytest.mark.slow
 def test_an_interval_covers_the_true_mean_about_as_often_as_it_says() -> None:
     rng = np.random.default_rng(7)
     covered = 0

@@ -88,6 +88,7 @@ def test_a_scheme_that_sends_nothing_again_is_better_than_one_that_does() -> Non
     assert "no such packets" in opposite.why
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), min_size=2, max_size=20),
     st.integers(0, 2**31 - 1),

@@ -76,6 +76,7 @@ def test_the_published_schema_is_the_one_in_use() -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", preset_names())
 def test_presets_are_right_and_their_plans_can_be_made(name: str) -> None:
     path = find_spec(name)

@@ -50,6 +50,7 @@ names = st.sampled_from(preset_names())
 scales = st.floats(0.1, 0.95)
 
 
+@pytest.mark.slow
 @given(names, scales)
 def test_slower_links_take_as_many_fewer_packets_a_second_and_the_same_packets_in_all(
     name: str, scale: float
@@ -62,6 +63,7 @@ def test_slower_links_take_as_many_fewer_packets_a_second_and_the_same_packets_i
         assert after.spec.packet_time_s == pytest.approx(before.spec.packet_time_s / scale)
 
 
+@pytest.mark.slow
 @given(names, scales)
 def test_slower_links_get_the_same_flows_at_the_same_packet_times(name: str, scale: float) -> None:
     first = points(preset(name))[0].spec
@@ -79,6 +81,7 @@ def test_slower_links_get_the_same_flows_at_the_same_packet_times(name: str, sca
         assert other.start_s * scale == pytest.approx(one.start_s, abs=1e-5)
 
 
+@pytest.mark.slow
 @given(names, st.integers(1, 64), st.floats(0.5, 4), st.booleans())
 def test_what_is_fitted_is_carried_and_what_is_carried_is_left_as_it_is(
     name: str, cores: int, slowness: float, paths_first: bool

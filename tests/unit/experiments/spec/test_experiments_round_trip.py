@@ -8,6 +8,7 @@ import typing
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,6 +98,7 @@ SPECS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(SPECS)
 def test_every_field_of_a_spec_comes_back(spec: Spec) -> None:
     assert spec_from_dict(json.loads(json.dumps(spec_to_dict(spec)))) == spec

@@ -284,6 +284,7 @@ def test_the_document_has_every_point_with_its_figures(tmp_path: Path) -> None:
     assert document["cpu_limited"] is False
 
 
+@pytest.mark.slow
 def test_claims_stand_beside_what_each_point_showed() -> None:
     first, second = whole()["claims"]
     assert [found["verdict"] for found in first["ours"]] == ["seen"] * 6

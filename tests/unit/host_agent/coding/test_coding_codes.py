@@ -32,6 +32,7 @@ def without(packets: list[bytes], lost: list[int]) -> list[bytes | None]:
     return [None if index in lost else packet for index, packet in enumerate(packets)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", CODES, ids=lambda code: code.name)
 @given(k=st.integers(1, 40), r=st.integers(1, 16), seed=SEEDS, data=st.data())
 def test_what_is_determined_is_rebuilt_and_nothing_else(

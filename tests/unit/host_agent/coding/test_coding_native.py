@@ -32,6 +32,7 @@ def test_product_is_the_same_on_every_kernel(rows: int, k: int, width: int, seed
         assert np.array_equal(out, expected), kernel
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", CodeId)
 @given(k=st.integers(1, 30), r=st.integers(1, 12), width=st.integers(1, 90), seed=SEEDS, data=st.data())
 def test_arrays_are_coded_where_they_are(

@@ -263,6 +263,7 @@ def test_an_announcement_holds_for_one_connection() -> None:
     assert [kind for _, kind in wire.watch.classes[2]] == [1] * 3
 
 
+@pytest.mark.slow
 def test_announcements_of_flows_that_never_begin_are_bounded() -> None:
     """The oldest are forgotten first."""
     wire = Wire(policy("caps"))

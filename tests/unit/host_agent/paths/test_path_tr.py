@@ -154,6 +154,7 @@ def test_what_other_agents_wait_for_counts_until_they_say_otherwise_or_it_is_old
     assert used == set(way.labels), "7 s and 2048 packet times later"
 
 
+@pytest.mark.slow
 def test_short_flows_of_other_hosts_keep_off_the_paths_that_long_flows_fill() -> None:
     """Eight hosts, four with a long flow that fills its path's queue: of 16 paths 12 are free, if agents say so."""
 
@@ -194,6 +195,7 @@ def simulate(
     return fabric, float(np.mean(times))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slow", [1.0, 1.5, 2.5, 3.5])
 def test_reordering_stays_below_half_a_percent_on_symmetric_and_asymmetric_fabrics(slow: float) -> None:
     fabric, mean = simulate(lambda _, packet_time: compiled("tr", packet_time_s=packet_time), slow, 1)

@@ -43,7 +43,9 @@ _MOST_SEED: Final = 1 << 40
     epilog="Examples:  ./capstan test    ./capstan test --quick    ./capstan test tests/unit -k scheme    "
     "./capstan test --chaos --seed 7    ./capstan test --fuzz 10    ./capstan test --world 10000",
 )
-@click.option("--quick", is_flag=True, help="Style, types, unit tests that are not slow, and one small lab: minutes.")
+@click.option(
+    "--quick", is_flag=True, help="Style, types, unit tests that are not slow, and one small lab: minutes."
+)
 @click.option(
     "--chaos", is_flag=True, help="Kill parts of a lab at random instead, and say how soon each is back."
 )

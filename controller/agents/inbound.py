@@ -19,7 +19,7 @@ BURST_BYTES: Final = 32 * MIB
 """A report of all that two full tables of flows have."""
 HALF_FRAMES_BYTES: Final = 256 * MIB
 """Of frames that are not whole, of all agents together."""
-SHARE: Final = 0.5
+SHARE: Final = 0.25
 """Of the loop's time that handling agents' messages takes in the long run: others that ask the loop have the rest."""
 BURST_S: Final = 0.5
 SLICE_S: Final = 0.002

@@ -37,8 +37,10 @@ MOST_COMPUTING_S: Final = 300.0
 MOST_HISTORY: Final = 100
 """Computations that are kept to be shown."""
 _LOOK_S: Final = 0.2
-_MOST_A_TURN: Final = 1024
+_MOST_A_TURN: Final = 512
 """Messages that are taken in before anything else is seen to: a second, with the rests, of 512 flows each."""
+_REST: Final = 3.0
+"""Times what a message took: a quarter of the time goes into taking in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +252,7 @@ class TypeLearner:
             self._publish_again(priority, version)
 
     def _take_in(self) -> None:
-        """Take in what waits, and rest as long as that takes: other threads need the interpreter, too."""
+        """Take in what waits, and rest three times as long: other threads need the interpreter, too."""
         for _ in range(_MOST_A_TURN):
             if not self._waiting:
                 break
@@ -260,7 +262,7 @@ class TypeLearner:
                 self._waiting_bytes -= _memory_of(report)
             self._records.take(host, owners, report)
             if not self._stopping:
-                time.sleep(time.monotonic() - began)
+                time.sleep(_REST * (time.monotonic() - began))
         self._records.keep()
 
     def _learn(self, priority: Priority, version: int) -> None:

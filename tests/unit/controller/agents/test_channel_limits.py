@@ -143,7 +143,7 @@ def test_what_else_the_loop_has_to_do_goes_between_two_agents() -> None:
 def test_agents_that_send_little_are_never_kept_waiting() -> None:
     handling = HandlingTime(0.0)
     for step in range(10_000):
-        with handling.pause(0.0004, step * 0.001) as wait:
+        with handling.pause(0.0008 * SHARE, step * 0.001) as wait:
             assert wait == 0
 
 

@@ -29,6 +29,7 @@ TARGETS: Final = {
     "ovsdb": "ovsdb:Ovsdb",
     "specs": "specs:Specs",
     "submissions": "specs:Submissions",
+    "bodies": "bodies:Bodies",
     "http": "http:Http",
     "frames": "frames:Frames",
     "datagrams": "datagrams:Datagrams",

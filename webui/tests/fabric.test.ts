@@ -130,7 +130,7 @@ describe("a link under the pointer", () => {
     queued_packets: 12,
     dropped_per_s: 3,
   };
-  const now = { at: 1, up: true, rate_kbps: 2500, ab: { ...load, queues: [] }, ba: null };
+  const now = { up: true, rate_kbps: 2500, ab: { ...load, queues: [] }, ba: null };
 
   it("says what each direction carries, holds and drops, with units", () => {
     expect(linkWords("l1-s1", "l1", "s1", now)).toBe(

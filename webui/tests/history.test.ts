@@ -32,6 +32,14 @@ test("a link's history is of the last minute, and takes nothing twice", () => {
   expect(points[0]?.at).toBe(99.75 - KEPT_S);
 });
 
+test("samples of a simulated run are at its times, and kept for a minute of the page's", () => {
+  const history = new LinkHistory();
+  for (let step = 0; step <= 400; step += 1) history.take(links(step * 0.25, ["l1-s1"]), step * 400);
+  const points = history.of("l1-s1");
+  expect(points.length).toBe(KEPT_S / 0.25 + 1);
+  expect([points[0]?.at, points.at(-1)?.at]).toEqual([160 * 400, 400 * 400]);
+});
+
 test("a link that is reported no more is forgotten", () => {
   const history = new LinkHistory();
   history.take(links(1, ["l1-s1", "l1-s2"]));

@@ -1,18 +1,19 @@
 import { useId, useMemo } from "react";
+import { duration } from "../parts/units";
 import { short } from "./ticks";
 import { UPlotChart } from "./UPlotChart";
 import styles from "./charts.module.css";
 
 export interface Series {
   name: string;
-  /** Time (Unix seconds) and value, oldest first; null: not known. All series have the same times. */
+  /** Time (seconds of any clock) and value, oldest first; null: not known. All series have the same times. */
   points: readonly (readonly [number, number | null])[];
 }
 
 interface Props {
   title: string;
   series: readonly Series[];
-  /** Unix seconds shown. */
+  /** What is shown, in seconds of that clock. */
   from: number;
   to: number;
   /** The value axis reaches at least this. */
@@ -24,6 +25,10 @@ interface Props {
 /** Pixels of a letter, or a little more. */
 const LETTER = 7.6;
 const DASHES: readonly number[][] = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
+
+/** Return how long ago *time* (at most 0, in seconds) was. */
+const ago = (time: number): string =>
+  `−${time >= -60 ? `${Number((-time).toPrecision(3))} s` : duration(-time)}`;
 
 /** Draw values over the last seconds, a line a series. */
 export function TimeChart({ title, series, from, to, atLeast, format, height = 130 }: Props) {
@@ -55,7 +60,7 @@ export function TimeChart({ title, series, from, to, atLeast, format, height = 1
               ...axis,
               size: 28 * scale,
               space: 70 * scale,
-              values: (_, splits) => splits.map((split) => (split === 0 ? "now" : `−${-split} s`)),
+              values: (_, splits) => splits.map((split) => (split === 0 ? "now" : ago(split))),
             },
             {
               ...axis,
@@ -66,7 +71,7 @@ export function TimeChart({ title, series, from, to, atLeast, format, height = 1
             },
           ],
           series: [
-            { label: "time", value: (_, value) => (value == null ? "–" : `−${(-value).toFixed(1)} s`) },
+            { label: "time", value: (_, value) => (value == null ? "–" : ago(value)) },
             ...series.map((curve, index) => ({
               label: curve.name,
               stroke: colour(`--series-${index}`),

@@ -27,17 +27,19 @@ interface LoadsProps {
   name: string;
   close: () => void;
   fabric: FabricView | undefined;
+  /** Charts have a simulated run's time, from the first sample that is kept on. */
+  ofRun?: boolean;
   /** What else there is to show of a link, up or down, with its rate. */
   children?: (up: boolean, rateMbps: number | null) => ReactNode;
 }
 
 /** Show a link over the last minute: rate, queue and drops of each direction. */
-export function LinkLoads({ name, close, fabric, children }: LoadsProps) {
+export function LinkLoads({ name, close, fabric, ofRun = false, children }: LoadsProps) {
   const sample = useLive("links", (store) => store.links);
   const points = useStore().linkHistory.of(name);
-  const last = points.at(-1);
+  const [first, last] = [points.at(0), points.at(-1)];
   const [a, b] = linkEnds(name, fabric);
-  if (!sample || !last) {
+  if (!sample || !first || !last) {
     return (
       <Panel title={`Link ${name}`} close={close}>
         <Quiet>There is no link of this name, or no sample has come yet.</Quiet>
@@ -58,8 +60,8 @@ export function LinkLoads({ name, close, fabric, children }: LoadsProps) {
           name: side === "ab" ? `${a} → ${b}` : `${b} → ${a}`,
           points: points.map((point) => [point.at, point[side] && read(point[side])] as const),
         }))}
-        from={sample.at - KEPT_S}
-        to={sample.at}
+        from={ofRun ? first.at - sample.interval_s : last.at - KEPT_S}
+        to={last.at}
         atLeast={atLeast}
         format={format}
       />

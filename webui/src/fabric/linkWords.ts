@@ -19,7 +19,12 @@ export const NOW: readonly [quantity: string, words: (load: LoadView) => string 
 ];
 
 /** Return what the link *name* between *a* and *b* carries, a line a direction; *now*: its newest sample. */
-export function linkWords(name: string, a: string, b: string, now: LinkPoint | undefined): string {
+export function linkWords(
+  name: string,
+  a: string,
+  b: string,
+  now: Omit<LinkPoint, "at" | "sampledAt"> | undefined,
+): string {
   if (!now) return name;
   if (!now.up) return `${name}: down`;
   const direction = (way: string, load: LoadView | null): string => {

@@ -56,8 +56,9 @@ export class LiveStore {
     this.#notify("connection");
   }
 
-  takeLinks(sample: LinksSample): void {
-    this.linkHistory.take(sample);
+  /** Take a sample; *at*: its time in charts, if that is a simulated run's. */
+  takeLinks(sample: LinksSample, at = sample.at): void {
+    this.linkHistory.take(sample, at);
     this.links = sample;
     this.#notify("links");
   }

@@ -21,9 +21,10 @@ export function SimulatedRun({ experiment }: { experiment: number }) {
 /** Show a run of one experiment, or of one point of a sweep, which has a fabric of its own. */
 function Sampled({ run }: { run: SimulatedRunView }) {
   const [link, setLink] = useState<string | null>(null);
-  const store = useMemo(() => new LiveStore(), []);
-  const { fabric, loads } = run;
-  useEffect(() => store.takeLinks(loads), [store, loads]);
+  const { fabric, loads, scheme, repeat, at_s } = run;
+  // Another run's samples begin at 0 again.
+  const store = useMemo(() => new LiveStore(), [scheme, repeat]);
+  useEffect(() => store.takeLinks(loads, at_s), [store, loads, at_s]);
   const chooseHost = (name: string): void => {
     setLink(fabric.hosts.find((host) => host.name === name)?.link ?? null);
   };
@@ -49,6 +50,7 @@ function Sampled({ run }: { run: SimulatedRunView }) {
         <LinkLoads
           name={link}
           fabric={fabric}
+          ofRun
           close={() => {
             focusFirst(onMap("link", link));
             setLink(null);

@@ -174,11 +174,8 @@ class OpenFlowSession:
 
     def deadline(self) -> float:
         """Return when `timer` wants to be called next, seconds."""
-        due = (
-            self._echo_asked + ECHO_LIMIT_S
-            if self._echo_asked is not None
-            else self._received_at + ECHO_INTERVAL_S
-        )
+        asked = self._echo_asked
+        due = self._received_at + ECHO_INTERVAL_S if asked is None else asked + ECHO_LIMIT_S
         if not self.ready:
             due = min(due, self._began + HANDSHAKE_LIMIT_S)
         unused_at = None if self._holdings is None else self._holdings.unused_at()

@@ -56,6 +56,7 @@ fn less(a_us: u32, b_us: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::LeastDelay;
+    use trials::trials;
 
     #[test]
     fn the_least_is_that_of_this_period_and_of_the_one_before() {
@@ -73,7 +74,7 @@ mod tests {
     fn clocks_that_drift_apart_stay_within_two_milliseconds() {
         for drift in [-1e-4, -2e-5, 1e-4] {
             let (mut least, offset_us) = (LeastDelay::default(), u32::MAX - 3000);
-            for step in 0..20_000 {
+            for step in 0..trials(20_000) {
                 let now = 0.05 * f64::from(step);
                 let drifted_us = (drift * now * 1e6).round() as i32;
                 let above_us = least.above(offset_us.wrapping_add_signed(drifted_us), now);

@@ -18,11 +18,12 @@ pub struct NumberRange {
 mod tests {
     use super::serial_difference;
     use crate::{Generator, Random};
+    use trials::trials;
 
     #[test]
     fn the_difference_inverts_addition() {
         let mut random = Generator::new(1);
-        for case in 0..1000 {
+        for case in 0..trials(1000) {
             let start = random.bits32();
             let step = [i32::MIN, -1, 0, 1, i32::MAX, random.bits32() as i32][case % 6];
             assert_eq!(serial_difference(start.wrapping_add_signed(step), start), step);

@@ -21,6 +21,7 @@ use coding::Code;
 use datapath::feedback::{Feedback, Receipt};
 use datapath::header::{Header, RepairHead, FEEDBACK, REPAIR, SOURCE};
 use datapath::inner::Address;
+use trials::trials;
 
 /// What the state of an agent with one hostile peer may take, whatever that peer and the host send, bytes.
 const MOST_BYTES: usize = 128 << 20;
@@ -311,7 +312,7 @@ fn decide(random: &mut Generator, core: &mut Core, now: f64) {
 
 #[test]
 fn nothing_that_is_sent_harms_an_agent() {
-    let (inputs, seed) = (setting("CAPSTAN_INPUTS", 20_000), setting("CAPSTAN_SEED", 1));
+    let (inputs, seed) = (setting("CAPSTAN_INPUTS", trials(20_000)), setting("CAPSTAN_SEED", 1));
     let random = &mut Generator::new(seed);
     let (mut ours, mut theirs) = (core(0, random), core(1, random));
     let (mut now, mut near) = (0.0, 0);

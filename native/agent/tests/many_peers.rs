@@ -80,6 +80,7 @@ fn totals(core: &Core) -> BTreeMap<&'static str, u64> {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes more datagrams than Miri can process in minutes")]
 fn decoders_of_thousands_of_peers_have_a_bound_together() {
     let mut core = core();
     core.receiver.total = Total::of(LIMIT);
@@ -101,6 +102,7 @@ fn decoders_of_thousands_of_peers_have_a_bound_together() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes more datagrams than Miri can process in minutes")]
 fn those_that_keep_most_give_and_one_that_keeps_little_does_not() {
     let mut core = core();
     core.receiver.total = Total::of(LIMIT);
@@ -119,6 +121,7 @@ fn those_that_keep_most_give_and_one_that_keeps_little_does_not() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes more datagrams than Miri can process in minutes")]
 fn repairs_that_wait_for_their_flows_count_too() {
     let mut core = core();
     core.receiver.total = Total::of(LIMIT);

@@ -4,7 +4,8 @@ mod random;
 
 use coding::packets::{Received, Repairs};
 use coding::{Code, Error, Kernel};
-use random::{trials, Random};
+use random::Random;
+use trials::trials;
 
 struct Unit {
     width: usize,

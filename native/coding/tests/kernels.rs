@@ -5,7 +5,8 @@ mod random;
 use coding::field::multiply;
 use coding::kernels::product;
 use coding::Kernel;
-use random::{trials, Random};
+use random::Random;
+use trials::trials;
 
 fn by_definition(coefficients: &[u8], sources: &[&[u8]], width: usize) -> Vec<u8> {
     let mut out = Vec::new();

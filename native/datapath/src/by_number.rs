@@ -96,6 +96,7 @@ fn bit(number: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use trials::trials;
 
     use super::*;
 
@@ -108,16 +109,21 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             ((state >> 33) % u64::from(bound)) as u32
         };
-        for first in [0u32, 63, u32::MAX - 700, u32::MAX / 2].repeat(10) {
+        for first in [0u32, 63, u32::MAX - 700, u32::MAX / 2].repeat(trials(10)) {
             let (mut values, mut model) = (ByNumber::<u16, WINDOW>::default(), BTreeMap::<u64, u16>::new());
             let mut end = u64::from(first);
-            for _ in 0..400 {
+            for _ in 0..trials(400) {
                 end += u64::from([0u32, 0, 0, 3, 80, 999, 1000, 40_000][below(8) as usize]);
                 for _ in 0..below(90) {
                     let value = below(65536) as u16;
                     values.put(end as u32, value);
                     model.insert(end, value);
-                    model.retain(|&number, _| number + u64::from(WINDOW) > end);
+                    while model
+                        .first_key_value()
+                        .is_some_and(|(&oldest, _)| oldest + u64::from(WINDOW) <= end)
+                    {
+                        model.pop_first();
+                    }
                     end += 1;
                 }
                 for _ in 0..below(120) {

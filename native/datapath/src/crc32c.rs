@@ -158,6 +158,7 @@ unsafe fn three_at_once(crc: u32, data: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trials::trials;
 
     #[test]
     fn published_values() {
@@ -170,15 +171,16 @@ mod tests {
     #[test]
     fn both_ways_agree_at_every_length_and_cut() {
         let data: Vec<u8> = (0..200u32).map(|index| ((index * 151) >> 2) as u8).collect();
-        for length in 0..data.len() {
+        let step = if cfg!(miri) { 37 } else { 1 };
+        for length in (0..data.len()).step_by(step) {
             let whole = crc32c(0, &data[..length]);
             assert_eq!(whole, portable(0, &data[..length]));
-            for cut in 0..length {
+            for cut in (0..length).step_by(step) {
                 assert_eq!(whole, portable(crc32c(0, &data[..cut]), &data[cut..length]));
             }
         }
         let data: Vec<u8> = (0..9000u32).map(|index| ((index * index) >> 3) as u8).collect();
-        for length in (0..4000).chain([8192, 8999, 9000]) {
+        for length in (0..trials(4000)).chain([8192, 8999, 9000]) {
             let (start, before) = (length % 9, (length as u32).wrapping_mul(0x9E37_79B9));
             let some = &data[start.min(data.len() - length)..][..length];
             assert_eq!(crc32c(before, some), portable(before, some), "{length} B");

@@ -168,6 +168,7 @@ impl Receipts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trials::trials;
 
     #[test]
     fn what_is_encoded_is_decoded() {
@@ -193,7 +194,7 @@ mod tests {
     #[test]
     fn any_bytes_are_feedback_or_refused() {
         let mut state = 1u64;
-        for length in 0..2000 {
+        for length in 0..trials(2000) {
             let body: Vec<u8> = (0..length % 300)
                 .map(|_| {
                     state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

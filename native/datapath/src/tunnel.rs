@@ -172,6 +172,7 @@ pub fn fragment(packet: &[u8], mtu: usize) -> Option<Vec<Vec<u8>>> {
 mod tests {
     use super::*;
     use crate::inner::look;
+    use trials::trials;
 
     /// Draws bytes of any kind that begin as IP packets do and state their true length.
     fn packets() -> impl Iterator<Item = Vec<u8>> {
@@ -180,7 +181,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) as u8
         };
-        (0..20_000usize).map(move |index| {
+        (0..trials(20_000usize)).map(move |index| {
             let mut packet: Vec<u8> = (0..index % 97).map(|_| draw()).collect();
             let size = packet.len() as u16;
             let v4 = draw() % 2 == 0;
@@ -222,6 +223,6 @@ mod tests {
                 assert!(pieces.iter().all(|piece| piece.len() <= 68 && look(piece).is_ok()));
             }
         }
-        assert!(seen > 5000, "{seen} packets");
+        assert!(seen > trials(5000), "{seen} packets");
     }
 }

@@ -173,10 +173,11 @@ impl RepairTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trials::trials;
 
     #[test]
     fn the_papers_rule_lets_k_packets_arrive_on_average_with_no_repair_to_spare() {
-        for k in 1..=128 {
+        for k in 1..=trials(128) {
             for percent in 0..=90 {
                 let p = f64::from(percent) / 100.0;
                 let r = paper_rule(k, p);

@@ -192,6 +192,7 @@ mod tests {
     use super::*;
     use crate::coding::policy::{CodingPolicy, RedundancyRule};
     use crate::random::Generator;
+    use trials::trials;
 
     fn rules(unit: UnitRule) -> CodingRules {
         CodingRules::new(CodingPolicy {
@@ -211,7 +212,7 @@ mod tests {
         let mut random = Generator::new(5);
         for unit in [UnitRule::Optimal, UnitRule::Window] {
             let mut rules = rules(unit);
-            for _ in 0..200 {
+            for _ in 0..trials(200) {
                 let mut encoder = UnitEncoder::new(&rules);
                 let (mut taken, mut coded, mut position) = (Vec::new(), Vec::new(), random.bits32());
                 let mut keep = |closed: &ClosedUnit<(u32, u32)>| {

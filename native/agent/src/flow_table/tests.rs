@@ -1,5 +1,6 @@
 use super::*;
 use crate::random::{Generator, Random};
+use trials::trials;
 
 #[derive(Clone, Debug)]
 struct Counted {
@@ -31,7 +32,7 @@ fn a_table_keeps_the_flows_that_a_list_in_the_order_of_sight_keeps() {
         let mut table: FlowTable<u32, Counted> = FlowTable::new(limit);
         let mut list: Vec<u32> = Vec::new();
         let (mut sent, mut reported) = (0, 0);
-        for step in 0..4000u32 {
+        for step in 0..trials(4000u32) {
             let (key, now) = (random.below(60), f64::from(step));
             match random.below(10) {
                 0 => {
@@ -82,7 +83,7 @@ fn a_table_keeps_the_flows_that_a_list_in_the_order_of_sight_keeps() {
 #[test]
 fn flows_that_were_only_looked_up_hide_no_recent_ones_unless_they_are_many() {
     let mut random = Generator::new(5);
-    for _ in 0..300 {
+    for _ in 0..trials(300) {
         let mut table: FlowTable<u32, Counted> = FlowTable::default();
         let (mut looked_up, steps) = (0, random.below(300));
         for step in 0..steps {

@@ -81,6 +81,7 @@ fn name(routes: &mut [Route; 4], paths: &LivePaths, versions: &mut u32) {
 mod tests {
     use super::*;
     use crate::random::{Generator, Random};
+    use trials::trials;
 
     fn some(random: &mut Generator, most: u32) -> BTreeSet<u16> {
         (0..random.below(most)).map(|_| random.below(12) as u16).collect()
@@ -90,7 +91,7 @@ mod tests {
     fn a_version_speaks_for_the_labels_and_a_class_keeps_to_its_paths_unless_that_leaves_none() {
         let mut random = Generator::new(3);
         let (mut routes, mut versions) = (Routes::default(), BTreeMap::new());
-        for turn in 0..400 {
+        for turn in 0..trials(400) {
             let mut paths = LivePaths::default();
             for leaf in 0..3 {
                 paths.stamps.insert(LeafId(leaf), some(&mut random, 6));

@@ -109,6 +109,7 @@ impl<R: Random> PathPolicy for Unblocked<R> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use trials::trials;
 
     use super::*;
     use crate::random::Generator;
@@ -129,6 +130,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "judges a share of thousands")]
     fn blocked_paths_are_avoided_for_their_time_and_then_tried_again() {
         let mut paths = Unblocked::new(Generator::new(5), SETTINGS);
         let route = route(1..9);
@@ -156,7 +158,7 @@ mod tests {
         let slow = label_of(3);
         let mut used = [0; 16];
         let mut gathered = Vec::new();
-        for step in 1..20_000 {
+        for step in 1..trials(20_000) {
             let now = f64::from(step) * 0.0001;
             let port = paths.source_port(FLOW, &route, 1400, now);
             used[usize::from(stamp_of_label(port))] += 1;

@@ -197,11 +197,12 @@ fn cost<P: Packet>(flow: &ReceiveFlow<P>) -> usize {
 mod tests {
     use super::*;
     use crate::random::{Generator, Random};
+    use trials::trials;
 
     #[test]
     fn those_that_keep_most_give_until_all_fits_and_no_other_does() {
         let mut random = Generator::new(3);
-        for _ in 0..500 {
+        for _ in 0..trials(500) {
             let peers = 1 + random.below(300) as usize;
             let kept: Vec<usize> = (0..peers)
                 .map(|_| {

@@ -69,6 +69,7 @@ impl<P> PacketBuffer<P> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use trials::trials;
 
     use super::*;
     use crate::{Generator, Random};
@@ -79,7 +80,7 @@ mod tests {
         for first in [0u32, 700, u32::MAX - 99] {
             let (mut buffer, mut model, mut low) =
                 (PacketBuffer::new(first), BTreeMap::<u64, u32>::new(), u64::from(first));
-            for _ in 0..3000 {
+            for _ in 0..trials(3000) {
                 let steps = [0, 0, 1, 40, 600, RING as u32 + 5][draws.below(6) as usize];
                 buffer.raise_floor(steps, |&size| size as usize);
                 low += u64::from(steps);

@@ -99,6 +99,7 @@ mod tests {
     use crate::{Generator, Random};
 
     #[test]
+    #[cfg_attr(miri, ignore = "compares whole windows of numbers, thousands of times")]
     fn seen_numbers_are_a_list_of_bits() {
         let mut draws = Generator::new(17);
         let (mut seen, mut bits) = (Seen::default(), vec![false; WINDOW as usize]);

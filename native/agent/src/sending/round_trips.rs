@@ -79,6 +79,7 @@ impl RoundTrips {
 mod tests {
     use super::*;
     use crate::{Generator, Random};
+    use trials::trials;
 
     const SIZE: u32 = 1000;
 
@@ -134,7 +135,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded_and_in_order() {
         let (mut trips, mut random, mut next) = (RoundTrips::default(), Generator::new(5), 0u32);
-        for step in 0..20_000u32 {
+        for step in 0..trials(20_000u32) {
             let begin =
                 if random.below(20) == 0 { next.saturating_sub(SIZE * random.below(50)) } else { next };
             let end = begin + SIZE * (1 + random.below(3));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::Words;
+use crate::support::{recorded, Words};
 use agent::admission::{
     AdmissionPolicy, Backlog, Decision, Destination, Episode, Gate, Message, MessageBody, RequestState,
     RequestTimes, Sent, TcpBytes,
@@ -155,7 +155,7 @@ fn standing(gate: &Gate<TcpBytes>, latencies: usize) -> String {
 #[test]
 fn flows_are_admitted_and_watched_as_recorded() {
     let (mut gate, mut latencies) = (Gate::default(), 0);
-    for (number, line) in include_str!("../vectors/admission_gate.txt").lines().enumerate().skip(1) {
+    for (number, line) in recorded(include_str!("../vectors/admission_gate.txt")) {
         let Some((event, recorded)) = line.split_once(" > ") else {
             assert_eq!(line, "new");
             (gate, latencies) = (Gate::default(), 0);
@@ -163,11 +163,6 @@ fn flows_are_admitted_and_watched_as_recorded() {
         };
         let said = said(&mut gate, event);
         latencies += gate.take_latencies().len();
-        assert_eq!(
-            format!("{said} | {}", standing(&gate, latencies)),
-            recorded,
-            "line {}: {event}",
-            number + 1
-        );
+        assert_eq!(format!("{said} | {}", standing(&gate, latencies)), recorded, "line {number}: {event}");
     }
 }

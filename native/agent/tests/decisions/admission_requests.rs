@@ -1,6 +1,6 @@
 //! Requests and what was decided of them, as the Python agent had it (recorded at d7038cc).
 
-use crate::support::Words;
+use crate::support::{recorded, Words};
 use agent::admission::{Decision, Message, MessageBody, RequestState, RequestTimes, Requests};
 
 fn text(message: &Message<String>) -> String {
@@ -22,7 +22,7 @@ fn flows_ask_and_are_decided_as_recorded() {
     let times = RequestTimes { retry_s: 0.0, refresh_s: 0.0, fail_safe_s: 0.0 };
     let mut requests = Requests::<String>::new(times, 0);
     let mut latencies = 0;
-    for (number, line) in include_str!("../vectors/admission_requests.txt").lines().enumerate().skip(1) {
+    for (number, line) in recorded(include_str!("../vectors/admission_requests.txt")) {
         let mut words = Words::of(line);
         let kind = words.word();
         let mut flow = 0;
@@ -74,7 +74,7 @@ fn flows_ask_and_are_decided_as_recorded() {
         };
         let rest = words.rest::<String>().join(" ");
         let (recorded, standing) = rest.split_once(" | ").expect("two parts");
-        assert_eq!(said, recorded, "line {}: {line}", number + 1);
+        assert_eq!(said, recorded, "line {number}: {line}");
         latencies += requests.take_latencies().len();
         let states = [RequestState::Granted, RequestState::Waiting, RequestState::Unscheduled];
         let counts = requests.counters();
@@ -88,12 +88,12 @@ fn flows_ask_and_are_decided_as_recorded() {
         let recorded: Vec<&str> = standing.split(' ').collect();
         let [granted, waiting, unscheduled] = states.map(|state| requests.standing(state).to_string());
         let said = [optional(requests.deadline()), granted, waiting, unscheduled];
-        assert_eq!(recorded[..4], said, "line {}: {line}", number + 1);
+        assert_eq!(recorded[..4], said, "line {number}: {line}");
         if flow > 0 {
             let rate = requests.rate_bps(flow).map_or("inf".into(), |rate| format!("{:?}", rate as f64));
             let state = requests.state(flow).map_or("-".into(), |state| format!("{state:?}").to_lowercase());
             let said = [rate, requests.stamp(flow).to_string(), state];
-            assert_eq!(recorded[4..7], said, "line {}: {line}", number + 1);
+            assert_eq!(recorded[4..7], said, "line {number}: {line}");
         }
         let said = [
             requests.len().to_string(),
@@ -101,6 +101,6 @@ fn flows_ask_and_are_decided_as_recorded() {
             latencies.to_string(),
             counts.collect::<Vec<_>>().join("+"),
         ];
-        assert_eq!(recorded[7..].join(" "), said.join(" ").trim_end(), "line {}: {line}", number + 1);
+        assert_eq!(recorded[7..].join(" "), said.join(" ").trim_end(), "line {number}: {line}");
     }
 }

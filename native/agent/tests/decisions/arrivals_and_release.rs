@@ -2,23 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::Words;
+use crate::support::{recorded, Words};
 use agent::receiving::{Arrival, Arrivals, Release, MAX_HELD, WINDOW};
 use agent::serial::NumberRange;
 use agent::{Generator, Random};
+use trials::trials;
 
 fn optional<T: ToString>(value: Option<T>) -> String {
     value.map_or("-".into(), |value| value.to_string())
 }
 
-fn events(vector: &'static str) -> impl Iterator<Item = (usize, &'static str)> {
-    vector.lines().enumerate().filter(|(_, line)| !line.starts_with('#'))
-}
-
 #[test]
 fn numbers_are_judged_as_recorded() {
     let mut arrivals = Arrivals::default();
-    for (number, line) in events(include_str!("../vectors/arrivals.txt")) {
+    for (number, line) in recorded(include_str!("../vectors/arrivals.txt")) {
         let mut words = Words::of(line);
         let (said, recorded): (String, String) = match words.word() {
             "new" => {
@@ -68,7 +65,7 @@ fn numbers_are_judged_as_recorded() {
         };
         let recorded =
             if recorded.ends_with(".0") { recorded[..recorded.len() - 2].into() } else { recorded };
-        assert_eq!(said, recorded, "line {}: {line}", number + 1);
+        assert_eq!(said, recorded, "line {number}: {line}");
     }
 }
 
@@ -84,7 +81,7 @@ fn summary(out: &[u64]) -> String {
 #[test]
 fn packets_are_released_as_recorded() {
     let mut release = Release::<u64>::new(0);
-    for (line_number, line) in events(include_str!("../vectors/release.txt")) {
+    for (line_number, line) in recorded(include_str!("../vectors/release.txt")) {
         let (mut words, mut out) = (Words::of(line), Vec::new());
         let arrival = |position, packet| Arrival { position, number: position, packet };
         match words.word() {
@@ -124,21 +121,20 @@ fn packets_are_released_as_recorded() {
         assert_eq!(
             optional(release.deadline()),
             deadline.trim_end_matches(".0"),
-            "line {}: {line}",
-            line_number + 1
+            "line {line_number}: {line}"
         );
         let Release { held_total, timeouts, duplicates, abandoned, .. } = release;
         let said = [release.next().into(), held_total, timeouts, duplicates, abandoned];
         let recorded: [u64; 5] = std::array::from_fn(|_| words.number());
-        assert_eq!(said, recorded, "line {}: {line}", line_number + 1);
-        assert_eq!(summary(&out), words.rest::<String>().join(" "), "line {}: {line}", line_number + 1);
+        assert_eq!(said, recorded, "line {line_number}: {line}");
+        assert_eq!(summary(&out), words.rest::<String>().join(" "), "line {line_number}: {line}");
     }
 }
 
 #[test]
 fn each_packet_is_released_once_and_not_later_than_its_time() {
     let mut draws = Generator::new(3);
-    for case in 0..300u32 {
+    for case in 0..trials(300u32) {
         let timeout = if case % 3 == 0 { 0.0 } else { 0.02 };
         let first = draws.bits32();
         let (mut release, mut now) = (Release::new(first), 0.0);
@@ -172,7 +168,7 @@ fn each_packet_is_released_once_and_not_later_than_its_time() {
 fn what_a_peer_sends_bounds_what_is_held() {
     let (mut release, mut out, mut came) = (Release::new(0), Vec::new(), 0usize);
     let mut draws = Generator::new(5);
-    for step in 0..100_000u32 {
+    for step in 0..trials(100_000u32) {
         let position = if step % 3 == 0 { draws.bits32() } else { draws.below(50_000) };
         release.arrive(Arrival { position, number: step, packet: () }, 10.0, 0.0, &mut out);
         came += 1;
@@ -189,7 +185,7 @@ fn some(draws: &mut Generator, count: u32, bound: u32) -> BTreeSet<u32> {
 #[test]
 fn each_number_is_accepted_once() {
     let mut draws = Generator::new(7);
-    for case in 0..300 {
+    for case in 0..trials(300) {
         let base = [0, 5000, u32::MAX - 29][case % 3];
         let (mut arrivals, mut accepted) = (Arrivals::default(), BTreeSet::new());
         let numbers: Vec<u32> = (0..draws.below(120)).map(|_| draws.below(61)).collect();
@@ -208,7 +204,7 @@ fn each_number_is_accepted_once() {
 #[test]
 fn what_is_missing_is_given_up_once_and_may_come_late() {
     let mut draws = Generator::new(9);
-    for _ in 0..200 {
+    for _ in 0..trials(200) {
         let count = draws.below(99);
         let missing: BTreeSet<u32> = some(&mut draws, count, 99).iter().map(|number| number + 1).collect();
         let mut arrivals = Arrivals::default();
@@ -256,7 +252,7 @@ impl Line {
 #[test]
 fn with_time_enough_all_come_once_and_in_order() {
     let mut draws = Generator::new(11);
-    for case in 0..200u32 {
+    for case in 0..trials(200u32) {
         let first = if case % 2 == 0 { 0 } else { u32::MAX - 4 };
         let mut order: Vec<u32> = (0..12).collect();
         (1..12).rev().for_each(|last| order.swap(last, draws.below(last as u32 + 1) as usize));

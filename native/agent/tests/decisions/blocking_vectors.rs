@@ -1,7 +1,8 @@
 //! Estimates of the three estimators that were Python, reproduced bit for bit: recorded at commit d7038cc.
 
-use crate::support::Words;
+use crate::support::{recorded, Words};
 use agent::blocking::{BlockingEstimator, EstimatorKind, PathState, Reported, PRIOR};
+use trials::trials;
 
 fn optional(words: &mut Words) -> Option<f64> {
     match words.word() {
@@ -52,7 +53,7 @@ fn event(estimator: &mut dyn BlockingEstimator, kind: &str, words: &mut Words) -
 fn reproduce(kind: EstimatorKind, text: &str) {
     let mut estimator: Option<Box<dyn BlockingEstimator>> = None;
     let mut estimates = 0;
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
+    for (_, line) in recorded(text) {
         let (event_part, recorded) = line.split_once(" = ").unwrap_or((line, ""));
         let mut words = Words::of(event_part);
         let name = words.word();
@@ -82,7 +83,7 @@ fn reproduce(kind: EstimatorKind, text: &str) {
         assert_eq!(paths, recorded, "{line}");
         estimates += 1;
     }
-    assert!(estimates > 400, "{estimates}");
+    assert!(estimates > trials(400), "{estimates}");
 }
 
 #[test]

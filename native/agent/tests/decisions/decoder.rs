@@ -1,6 +1,6 @@
 //! What a receiver rebuilds, counts and forgets, as the Python decoder did (recorded at d7038cc).
 
-use crate::support::Words;
+use crate::support::{recorded, Words};
 use agent::receiving::{DecoderCounters, DecoderLimits, Rebuilt, Repair, UnitDecoder, UnitShape};
 use coding::packets::Repairs;
 use coding::{Code, Kernel};
@@ -45,7 +45,7 @@ fn optional<T: ToString>(value: Option<T>) -> String {
 #[test]
 fn units_are_rebuilt_counted_and_forgotten_as_recorded() {
     let mut decoder = UnitDecoder::new(DecoderLimits::default());
-    for (number, line) in include_str!("../vectors/decoder.txt").lines().enumerate().skip(1) {
+    for (number, line) in recorded(include_str!("../vectors/decoder.txt")) {
         let (mut words, mut out) = (Words::of(line), Vec::<Rebuilt<Vec<u8>>>::new());
         match words.word() {
             "new" => {
@@ -56,7 +56,7 @@ fn units_are_rebuilt_counted_and_forgotten_as_recorded() {
             "ask" => {
                 let position = words.number();
                 let known = u8::from(decoder.is_known(position));
-                assert_eq!(known, words.number::<u8>(), "line {}: {line}", number + 1);
+                assert_eq!(known, words.number::<u8>(), "line {number}: {line}");
                 continue;
             }
             "source" => {
@@ -74,7 +74,7 @@ fn units_are_rebuilt_counted_and_forgotten_as_recorded() {
             .iter()
             .map(|rebuilt_packet| format!("{}:{}", rebuilt_packet.position, sum(&rebuilt_packet.packet)))
             .collect();
-        assert_eq!(format!("[{}]", positions.join(",")), words.word(), "line {}: {line}", number + 1);
+        assert_eq!(format!("[{}]", positions.join(",")), words.word(), "line {number}: {line}");
         let DecoderCounters {
             sources,
             repairs,
@@ -104,14 +104,13 @@ fn units_are_rebuilt_counted_and_forgotten_as_recorded() {
             expired_units,
         ];
         let said = said.map(|count| count.to_string()).join(",");
-        assert_eq!(said, words.word(), "line {}: {line}", number + 1);
+        assert_eq!(said, words.word(), "line {number}: {line}");
         let said = format!("{} {}", decoder.kept_bytes(), decoder.kept_units());
-        assert_eq!(said, format!("{} {}", words.word(), words.word()), "line {}: {line}", number + 1);
+        assert_eq!(said, format!("{} {}", words.word(), words.word()), "line {number}: {line}");
         assert_eq!(
             optional(decoder.deadline()),
             words.word().trim_end_matches(".0"),
-            "line {}: {line}",
-            number + 1
+            "line {number}: {line}"
         );
     }
 }

@@ -5,6 +5,7 @@ use crate::support::coded_flow::{packets_of, unit_of, Receiving, CODES};
 use agent::receiving::{DecoderLimits, Repair, UnitShape, MAX_K, MAX_R};
 use agent::{Generator, Random};
 use coding::Code;
+use trials::trials;
 
 /// Positions that meet, and those where serial numbers turn.
 const FAR: [u32; 4] = [u32::MAX, 1 << 31, (1 << 31) + 1, 5000];
@@ -43,7 +44,7 @@ fn meeting_repair(random: &mut Generator) -> Repair<Vec<u8>> {
 fn nothing_that_a_peer_sends_breaks_the_decoder() {
     let mut random = Generator::new(29);
     let mut failed_units = 0;
-    for _ in 0..400 {
+    for _ in 0..trials(400) {
         let limits = DecoderLimits { max_bytes: 3000, max_units: 4, ..DecoderLimits::default() };
         let mut receiver = Receiving::new(limits);
         for number in 0..60 {
@@ -158,7 +159,7 @@ fn a_source_too_long_for_its_unit_gives_the_unit_up() {
 fn memory_is_bounded_in_bytes_and_units() {
     let limits = DecoderLimits { max_bytes: 100_000, max_units: 8, ..DecoderLimits::default() };
     let mut receiver = Receiving::new(limits);
-    for number in 0..300 {
+    for number in 0..trials(300) {
         receiver.source(1000 * number, &[0; 1400], 0.0);
         let unit = UnitShape { code: Code::Rlc, k: 100, r: 60, seed: number };
         receiver.repair(&Repair { position: 1000 * number + 5, unit, index: 1, symbol: vec![0; 1402] }, 0.0);

@@ -10,6 +10,7 @@ use coding::Code;
 
 use crate::support::coded_flow;
 use crate::support::hosts::{delivered, hand_over, host, packet, policy, segment_of_tcp, set_peers};
+use trials::trials;
 
 #[test]
 fn a_clock_that_drifts_blocks_no_path() {
@@ -19,7 +20,7 @@ fn a_clock_that_drifts_blocks_no_path() {
     let mut peers =
         [(11, 0.0), (12, 5e-5)].map(|(number, drift)| (number, drift, host(number, &[1], policy())));
     let mut most = 0f64;
-    for step in 0..8000 {
+    for step in 0..trials(8000) {
         let now = 0.05 * f64::from(step);
         for (number, drift, peer) in &mut peers {
             let theirs = now * (1.0 + *drift) + 0.001;

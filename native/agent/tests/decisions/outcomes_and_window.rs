@@ -8,6 +8,7 @@ use agent::coding::{
 };
 use agent::{Generator, Random};
 use coding::Code;
+use trials::trials;
 
 fn learn(margin: &mut Margin, verdicts: impl IntoIterator<Item = Verdict<()>>) {
     for verdict in verdicts {
@@ -94,7 +95,7 @@ fn a_failure_with_all_repairs_that_may_be_asks_for_no_more() {
 #[test]
 fn the_margin_is_bounded_monotonic_and_leaves_nought_alone() {
     let mut random = Generator::new(2);
-    for case in 0..300 {
+    for case in 0..trials(300) {
         let p = [0.0, 1.0, random.unit()][case % 3];
         let mut margin = Margin::new(0.5 + 0.499 * random.unit());
         let mut before = margin.corrected(p);
@@ -209,7 +210,7 @@ impl IdealTcp {
 #[test]
 fn the_window_is_what_is_in_flight_over_two_round_trips() {
     let mut random = Generator::new(3);
-    for case in 0..100 {
+    for case in 0..trials(100) {
         let start = if case % 2 == 0 { random.bits32() } else { random.below(100_000).wrapping_neg() };
         let mut tcp = IdealTcp::new(start, 100 + random.below(1301));
         let mut window = 1;

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::support::{Replay, Words};
+use crate::support::{recorded, Replay, Words};
 use agent::paths::{BoxedPolicy, Load, PathId, PathSettings, PlbSettings, Report, RepsSettings, Train};
 use agent::{FlowRef, LeafId, Route, TrafficClass};
+use trials::trials;
 
 fn settings(words: &mut Words) -> PathSettings {
     match words.word() {
@@ -64,7 +65,7 @@ fn replay(recording: &str) -> usize {
     let draws = Replay::default();
     let mut policy: BoxedPolicy = PathSettings::FlowHash.policy(draws.clone());
     let (mut routes, mut packets) = (HashMap::new(), 0);
-    for (number, line) in recording.lines().enumerate() {
+    for (number, line) in recorded(recording) {
         let (event, drawn) = line.split_once(" / ").unwrap_or((line, ""));
         draws.add(Words::of(drawn).rest());
         let mut words = Words::of(event);
@@ -90,7 +91,7 @@ fn replay(recording: &str) -> usize {
                 } else {
                     policy.source_ports(Train { flow, route, size, last, count }, now, &mut given);
                 }
-                assert_eq!(given, ports(&mut words), "line {}: {line}", number + 1);
+                assert_eq!(given, ports(&mut words), "line {number}: {line}");
                 packets += count;
             }
             "reported" => {
@@ -114,7 +115,7 @@ fn replay(recording: &str) -> usize {
             "load" => {
                 let said = policy.load(words.number());
                 let recorded = (!event.ends_with("none")).then(|| load(&mut words));
-                assert_eq!(said, recorded, "line {}: {line}", number + 1);
+                assert_eq!(said, recorded, "line {number}: {line}");
             }
             "set_load" => {
                 let now = words.number();
@@ -122,7 +123,7 @@ fn replay(recording: &str) -> usize {
             }
             other => panic!("no event is called {other}"),
         }
-        assert_eq!(draws.left(), 0, "line {}: fewer were drawn than recorded: {line}", number + 1);
+        assert_eq!(draws.left(), 0, "line {number}: fewer were drawn than recorded: {line}");
     }
     packets
 }
@@ -132,7 +133,7 @@ macro_rules! recordings {
         $(
             #[test]
             fn $name() {
-                assert!(replay(include_str!(concat!("../vectors/paths/", $file, ".txt"))) > 500);
+                assert!(replay(include_str!(concat!("../vectors/paths/", $file, ".txt"))) > trials(500));
             }
         )*
     };

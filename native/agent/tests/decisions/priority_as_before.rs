@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::support::Words;
+use crate::support::{recorded, Words};
 use agent::priority::{
     Feature, FlowPriority, FlowTypes, Priorities, PriorityPolicy, PriorityRule, Subject, Typed, NEVER,
 };
@@ -26,7 +26,7 @@ fn check(flow: &FlowPriority, words: &mut Words, line: &str) {
 fn priorities_are_as_recorded() {
     let (mut policy, mut types) = (PriorityPolicy::default(), FlowTypes::default());
     let (mut priorities, mut flow, mut checked) = (Priorities::default(), FlowPriority::default(), [0; 3]);
-    for line in include_str!("../vectors/priority.txt").lines() {
+    for (_, line) in recorded(include_str!("../vectors/priority.txt")) {
         let mut words = Words::of(line);
         match words.word() {
             "policy" => {
@@ -76,7 +76,7 @@ fn priorities_are_as_recorded() {
             other => panic!("no event is called {other}"),
         }
     }
-    assert!(checked.iter().all(|&count| count > 30), "{checked:?}");
+    assert!(cfg!(miri) || checked.iter().all(|&count| count > 30), "{checked:?}");
 }
 
 fn feature(name: &str) -> Feature {

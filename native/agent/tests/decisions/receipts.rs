@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::Words;
+use crate::support::{recorded, Words};
 use agent::receiving::{EarlyRepairs, PendingFeedback, MAX_EARLY_REPAIRS};
 use agent::serial::NumberRange;
 use agent::underlay::is_stamp;
 use agent::{Generator, LeastDelay, Random};
+use trials::trials;
 
 fn stamps(ports: &str) -> Vec<u16> {
     let ports = ports.split(',').map(|port| port.parse().expect("a port"));
@@ -16,7 +17,7 @@ fn stamps(ports: &str) -> Vec<u16> {
 #[test]
 fn feedback_is_gathered_as_recorded() {
     let (mut pending, mut least) = (PendingFeedback::default(), LeastDelay::default());
-    for (line_number, line) in include_str!("../vectors/receipts.txt").lines().enumerate().skip(1) {
+    for (line_number, line) in recorded(include_str!("../vectors/receipts.txt")) {
         let mut words = Words::of(line);
         let (said, recorded) = match words.word() {
             "new" => {
@@ -43,12 +44,7 @@ fn feedback_is_gathered_as_recorded() {
             }
             "above" => (least.above(words.number(), 0.0).to_string(), words.word().into()),
             _ => {
-                assert_eq!(
-                    u8::from(!pending.is_empty()).to_string(),
-                    words.word(),
-                    "line {}",
-                    line_number + 1
-                );
+                assert_eq!(u8::from(!pending.is_empty()).to_string(), words.word(), "line {line_number}");
                 let bodies = pending.take();
                 assert!(pending.is_empty());
                 let hex = |body: &[u8]| body.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -56,7 +52,7 @@ fn feedback_is_gathered_as_recorded() {
                 (bodies.join(" "), words.rest::<String>().join(" "))
             }
         };
-        assert_eq!(said, recorded, "line {}: {line}", line_number + 1);
+        assert_eq!(said, recorded, "line {line_number}: {line}");
     }
 }
 
@@ -64,7 +60,7 @@ fn feedback_is_gathered_as_recorded() {
 fn early_repairs_are_bounded_and_the_flow_that_waits_longest_goes_first() {
     let (mut early, mut draws) = (EarlyRepairs::default(), Generator::new(1));
     let mut model = BTreeMap::<u32, (u32, Vec<u32>)>::new();
-    for step in 0..5000 {
+    for step in 0..trials(5000) {
         let flow = draws.below(9);
         if draws.below(20) == 0 {
             let kept = model.remove(&flow).map_or_else(Vec::new, |(_, repairs)| repairs);

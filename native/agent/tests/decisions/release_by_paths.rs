@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use agent::receiving::{Arrival, Delivered, PathProgress, Release, SettledUpTo};
 use agent::{Generator, Random, TrafficClass};
+use trials::trials;
 
 const CLASS: TrafficClass = TrafficClass::Long;
 
@@ -78,7 +79,7 @@ fn received(sent: &[Sent], paths: u32, first: u32) -> Outcome {
 #[test]
 fn nothing_late_is_given_up_however_different_paths_are() {
     let mut draws = Generator::new(11);
-    for case in 0..200 {
+    for case in 0..trials(200) {
         let (paths, first) =
             (1 + draws.below(20), if case % 2 == 0 { u32::MAX - 100 } else { draws.bits32() });
         let sent = sent(&mut draws, 400, paths, false);
@@ -92,7 +93,7 @@ fn nothing_late_is_given_up_however_different_paths_are() {
 #[test]
 fn a_packet_is_lost_when_every_path_has_delivered_a_later_one_and_not_before() {
     let mut draws = Generator::new(12);
-    for case in 0..200 {
+    for case in 0..trials(200) {
         let paths = 1 + draws.below(8);
         let sent = sent(&mut draws, 400, paths, true);
         let outcome = received(&sent, paths, draws.bits32());

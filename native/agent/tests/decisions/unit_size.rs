@@ -5,6 +5,7 @@ use agent::coding::{
 };
 use agent::{Generator, Random};
 use coding::Code;
+use trials::trials;
 
 fn policy(code: Code, redundancy: RedundancyRule) -> CodingPolicy {
     CodingPolicy {
@@ -72,7 +73,7 @@ fn repairs_are_bounded_by_policy_share_and_code() {
     assert_eq!(bound(Code::Rlc, 20, 12, 8.0), 12);
     assert_eq!(bound(Code::Rlc, 20, 12, 0.25), 5);
     assert_eq!(bound(Code::Xor, 3, 12, 8.0), 3);
-    for k in 1..=255 {
+    for k in 1..=trials(255) {
         assert!(k + most_repairs(Code::Mds, k) <= 256);
     }
 }

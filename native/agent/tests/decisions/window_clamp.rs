@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::support::Words;
+use crate::support::{recorded, Words};
 use agent::admission::{Clamped, SackBlocks, Segment, TcpBytes, WindowClamp, ACK, PSH, SYN};
 use agent::{Generator, Random};
 
@@ -25,7 +25,7 @@ fn seconds(word: &str) -> f64 {
 #[test]
 fn windows_are_advertised_as_recorded() {
     let mut clamp = WindowClamp::<TcpBytes>::new(0.0);
-    for (number, line) in include_str!("../vectors/window_clamp.txt").lines().enumerate().skip(1) {
+    for (number, line) in recorded(include_str!("../vectors/window_clamp.txt")) {
         let mut words = Words::of(line);
         let packet = |words: &mut Words<'_>| {
             let data = bytes(words.word());
@@ -42,21 +42,21 @@ fn windows_are_advertised_as_recorded() {
                 let segment = packet.segment().expect("a header");
                 clamp.arrived(&mut packet, &segment, seconds(words.word()));
                 let said = hex(&packet.data[packet.transport + 14..packet.transport + 18]);
-                assert_eq!(said, words.word(), "line {}: {line}", number + 1);
+                assert_eq!(said, words.word(), "line {number}: {line}");
             }
             "update" => {
                 let update = clamp.update(seconds(words.word()));
                 let said = update.map_or("-".into(), |packet| hex(&packet.data));
-                assert_eq!(said, words.word(), "line {}: {line}", number + 1);
+                assert_eq!(said, words.word(), "line {number}: {line}");
             }
             "rate" => clamp.set_rate(seconds(words.word()), seconds(words.word())),
             _ => clamp.join(words.number(), words.number(), words.number()),
         }
-        assert_eq!(words.word(), "|", "line {}: {line}", number + 1);
+        assert_eq!(words.word(), "|", "line {number}: {line}");
         let said = (clamp.sent_bytes(), clamp.segment_bytes(), u8::from(clamp.is_known()));
-        assert_eq!(said, (words.number(), words.number(), words.number()), "line {}: {line}", number + 1);
+        assert_eq!(said, (words.number(), words.number(), words.number()), "line {number}: {line}");
         let due = Some(words.word()).filter(|word| *word != "-").map(seconds);
-        assert_eq!(clamp.deadline(), due, "line {}: {line}", number + 1);
+        assert_eq!(clamp.deadline(), due, "line {number}: {line}");
     }
 }
 

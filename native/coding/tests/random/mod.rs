@@ -33,12 +33,3 @@ impl Random {
         all
     }
 }
-
-/// Returns the number of trials: few under Miri, which is slow.
-pub fn trials(count: usize) -> usize {
-    if cfg!(miri) {
-        count.div_ceil(200).min(4)
-    } else {
-        count
-    }
-}

@@ -8,7 +8,7 @@ mod window;
 
 use std::str::FromStr;
 
-use crate::support::Words;
+use crate::support::{recorded, Words};
 use agent::coding::{CodingPolicy, RedundancyRule, UnitRule, Weight};
 use coding::Code;
 
@@ -74,7 +74,7 @@ fn assert_about(ours: f64, recorded: f64) {
 }
 
 fn lines(text: &str) -> impl Iterator<Item = (&str, Words<'_>)> {
-    text.lines().filter(|line| !line.starts_with('#')).map(|line| {
+    recorded(text).map(|(_, line)| {
         let mut words = Words::of(line);
         (words.word(), words)
     })

@@ -66,5 +66,5 @@ fn outcomes_are_as_recorded() {
             assert_eq!(margin.logits(), words.number::<f64>(), "bit for bit");
         }
     }
-    assert!(decided > 100, "{decided}");
+    assert!(cfg!(miri) || decided > 100, "{decided}");
 }

@@ -46,6 +46,20 @@ impl Random for Replay {
     }
 }
 
+/// Returns the events of a vector with their line numbers, from 1; under Miri, which is slow, the first of them.
+pub fn recorded(vector: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(vector.lines()).filter(|(_, line)| !line.starts_with('#')).take(tried(usize::MAX))
+}
+
+/// Returns how many events of a vector with `all` are tried.
+pub fn tried(all: usize) -> usize {
+    if cfg!(miri) {
+        all.min(200)
+    } else {
+        all
+    }
+}
+
 /// Reads the words of a line.
 pub struct Words<'a>(SplitWhitespace<'a>);
 

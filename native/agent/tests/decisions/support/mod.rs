@@ -54,7 +54,7 @@ pub fn recorded(vector: &str) -> impl Iterator<Item = (usize, &str)> {
 /// Returns how many events of a vector with `all` are tried.
 pub fn tried(all: usize) -> usize {
     if cfg!(miri) {
-        all.min(200)
+        all.min(40)
     } else {
         all
     }

@@ -19,7 +19,7 @@ fn learn(margin: &mut Margin, verdicts: impl IntoIterator<Item = Verdict<()>>) {
 #[test]
 fn a_unit_succeeds_if_k_of_its_symbols_arrive_in_whatever_order() {
     let mut random = Generator::new(1);
-    for _ in 0..60 {
+    for _ in 0..trials(60) {
         let (mut outcomes, mut margin) = (Outcomes::new(0.008), Margin::new(0.9));
         let (mut expected, mut symbols) = ([0, 0], Vec::new());
         let offset_us = random.bits32(); // between the clocks
@@ -149,6 +149,7 @@ fn successes_and_overhead(adaptive: bool, blocked: &mut dyn FnMut(u32) -> u32) -
 
 /// Each unit finds 1 of 4 to all of its 8 paths' worth of packets blocked: the binomial model is far off.
 #[test]
+#[cfg_attr(miri, ignore = "judges shares of thousands")]
 fn adaptive_redundancy_reaches_its_target_where_packets_are_blocked_together() {
     let mut random = Generator::new(1);
     let mut clustered = move |n: u32| {
@@ -163,6 +164,7 @@ fn adaptive_redundancy_reaches_its_target_where_packets_are_blocked_together() {
 
 /// Blocking in turn (every fifth packet) is more even than the binomial model believes: fewer repairs do.
 #[test]
+#[cfg_attr(miri, ignore = "judges shares of thousands")]
 fn adaptive_redundancy_pays_no_more_than_the_least_r_that_reaches_the_target() {
     let mut random = Generator::new(2);
     let mut in_turn = move |n: u32| {

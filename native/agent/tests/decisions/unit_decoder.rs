@@ -6,6 +6,7 @@ use crate::support::coded_flow::{packets_of, policy, unit_of, Receiving, Sending
 use agent::receiving::{DecoderLimits, Repair, SOURCE_WINDOW};
 use agent::{Generator, Random};
 use coding::Code;
+use trials::trials;
 
 #[derive(Clone)]
 enum Sent {
@@ -81,6 +82,7 @@ fn exact(code: Code, start: u32, harm: Harm, random: &mut Generator) -> usize {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "judges shares of thousands")]
 fn rebuilt_packets_are_exactly_those_that_were_sent() {
     let mut random = Generator::new(17);
     for code in CODES {
@@ -101,7 +103,7 @@ fn rebuilt_packets_are_exactly_those_that_were_sent() {
 fn any_k_of_a_units_packets_give_all_of_them() {
     let mut random = Generator::new(4);
     let start = u32::MAX - 2;
-    for k in (1..=30).cycle().take(120) {
+    for k in (1..=trials(30)).cycle().take(trials(120)) {
         let packets = packets_of(k, random.bits64(), 200);
         let repairs = unit_of(&packets, start, Code::Rlc, 0.45);
         let mut order: Vec<usize> = (0..k + repairs.len()).collect();
@@ -200,6 +202,7 @@ fn old_units_and_old_sources_are_forgotten() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes more packets than Miri can process in minutes")]
 fn the_window_of_remembered_sources_moves_on() {
     for start in [0, u32::MAX - 299, (1 << 31) - 300] {
         let mut receiver = Receiving::new(DecoderLimits::default());

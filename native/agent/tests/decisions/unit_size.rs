@@ -26,6 +26,7 @@ fn times(blocking_probability: f64, rtt_s: f64, blocked_rtt_s: f64, packet_time_
 
 /// At points of the grid to which inputs are rounded, against all k.
 #[test]
+#[cfg_attr(miri, ignore = "searches all sizes of units")]
 fn optimal_k_has_the_least_completion_time() {
     let mut random = Generator::new(3);
     for redundancy in [RedundancyRule::Paper, RedundancyRule::TargetDecodeProbability] {

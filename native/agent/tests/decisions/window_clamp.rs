@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use crate::support::{recorded, Words};
 use agent::admission::{Clamped, SackBlocks, Segment, TcpBytes, WindowClamp, ACK, PSH, SYN};
 use agent::{Generator, Random};
+use trials::trials;
 
 fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len())
@@ -229,7 +230,7 @@ impl Connection {
 #[test]
 fn a_granted_sender_keeps_to_its_rate_and_a_stopped_one_to_its_window() {
     let mut draws = Generator::new(5);
-    for _ in 0..60 {
+    for _ in 0..trials(60) {
         let rate = 3e5 + draws.unit() * 9.7e6;
         let mut host = Connection::new(WindowClamp::new(0.002), Opening::drawn(&mut draws));
         host.decide(rate, 0.0);
@@ -278,7 +279,7 @@ fn an_acknowledgement_that_was_overtaken_does_not_close_a_granted_window() {
 #[test]
 fn without_a_limit_packets_pass_as_they_are() {
     let mut draws = Generator::new(6);
-    for _ in 0..20 {
+    for _ in 0..trials(20) {
         let mut host = Connection::new(WindowClamp::new(0.002), Opening::drawn(&mut draws));
         host.run(0.0, 0.05);
         assert!(host.sent > 10 * MSS);

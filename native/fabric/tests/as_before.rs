@@ -31,7 +31,7 @@ fn parsed<T: FromStr>(word: &str) -> T {
 }
 
 fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
-    text.lines().filter(|line| !line.starts_with('#')).take(trials(4_000)).map(|line| {
+    text.lines().filter(|line| !line.starts_with('#')).take(trials(20_000)).map(|line| {
         let (event, recorded) = match line.split_once(" =") {
             Some((event, recorded)) => (event, Some(recorded.split_whitespace().collect())),
             None => (line, None),

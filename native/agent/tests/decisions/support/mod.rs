@@ -9,6 +9,7 @@ use std::str::{FromStr, SplitWhitespace};
 use std::sync::{Arc, Mutex};
 
 use agent::Random;
+pub use trials::{recorded, tried};
 
 /// Gives recorded draws again, in order. A clone gives those that the other has not given yet.
 #[derive(Clone, Debug, Default)]
@@ -43,20 +44,6 @@ impl Random for Replay {
 
     fn unit(&mut self) -> f64 {
         self.next() as f64 / (1u64 << 53) as f64
-    }
-}
-
-/// Returns the events of a vector with their line numbers, from 1; under Miri, which is slow, the first of them.
-pub fn recorded(vector: &str) -> impl Iterator<Item = (usize, &str)> {
-    (1..).zip(vector.lines()).filter(|(_, line)| !line.starts_with('#')).take(tried(usize::MAX))
-}
-
-/// Returns how many events of a vector with `all` are tried.
-pub fn tried(all: usize) -> usize {
-    if cfg!(miri) {
-        all.min(40)
-    } else {
-        all
     }
 }
 

@@ -211,9 +211,13 @@ def with_switches(rows: Sequence[Row], spec: Spec, results: Path) -> list[Row]:
 
 
 def _on_switches(row: Row, spec: Spec, document: Mapping[str, Any] | None) -> Row:
-    if outcomes := tuple(_lab(document, row.claim)):
-        return replace(row, on_switches=outcomes, lab=_sizing(document))
-    return replace(row, lab=no_lab_for(spec, row.claim))
+    """Return the row with what *document* found; where nothing has a figure, with why no lab can judge the claim."""
+    outcomes = tuple(_lab(document, row.claim))
+    has_figure = any(outcome.finding["verdict"] != "no figure" for outcome in outcomes)
+    problem = "" if has_figure else no_lab_for(spec, row.claim)
+    if problem or not outcomes:
+        return replace(row, lab=problem)
+    return replace(row, on_switches=outcomes, lab=_sizing(document))
 
 
 def _sizing(document: Mapping[str, Any] | None) -> str:

@@ -207,6 +207,22 @@ def test_runs_on_switches_stand_beside_simulated_ones_and_simulations_do_not(tmp
     assert newest_run(tmp_path, "demo") is None
 
 
+def test_a_run_without_the_scheme_that_no_lab_runs_leaves_its_claim_simulated_only(tmp_path: Path) -> None:
+    spec = load_spec("small", ("ecmp", "pfabric")).spec
+    claim = replace(CLAIM, compare=Comparison("short-mean", "pfabric", "ecmp", at_most=1))
+    ours = {"verdict": "no figure", "ratio": None, "interval": None, "why": "pfabric is not in this result"}
+    compare = {"measure": "short-mean", "scheme": "pfabric", "against": "ecmp", "at_most": 1}
+    text = json.dumps(
+        {"name": "small", "claims": [{"text": claim.text, "compare": compare, "ours": ours}], "notices": []}
+    )
+    (tmp_path / "small-20260101-000000").mkdir()
+    (tmp_path / "small-20260101-000000" / "result.json").write_text(text, encoding="utf-8")
+    (row,) = with_switches([Row("capton", "small", claim, (at("open"),))], spec, tmp_path)
+    assert row.on_switches == ()
+    assert "for simulations only" in row.lab
+    assert f"| *simulated only*: {row.lab} |" in markdown([Entry(row)], Notes(), quick=False)
+
+
 def test_a_sweep_on_switches_stands_beside_the_simulated_one(tmp_path: Path) -> None:
     compare = {"measure": "short-mean", "scheme": "caps", "against": "ecmp", "at_most": 1}
     ours = [at("seen", 0.4).finding, at("seen", 0.5).finding]

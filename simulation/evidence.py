@@ -211,13 +211,9 @@ def with_switches(rows: Sequence[Row], spec: Spec, results: Path) -> list[Row]:
 
 
 def _on_switches(row: Row, spec: Spec, document: Mapping[str, Any] | None) -> Row:
-    """Return the row with what *document* found; where nothing has a figure, with why no lab can judge the claim."""
-    outcomes = tuple(_lab(document, row.claim))
-    has_figure = any(outcome.finding["verdict"] != "no figure" for outcome in outcomes)
-    problem = "" if has_figure else no_lab_for(spec, row.claim)
-    if problem or not outcomes:
-        return replace(row, lab=problem)
-    return replace(row, on_switches=outcomes, lab=_sizing(document))
+    if outcomes := tuple(_lab(document, row.claim)):
+        return replace(row, on_switches=outcomes, lab=_sizing(document))
+    return replace(row, lab=no_lab_for(spec, row.claim))
 
 
 def _sizing(document: Mapping[str, Any] | None) -> str:
@@ -244,16 +240,20 @@ def newest_run(results: Path, preset: str) -> Mapping[str, Any] | None:
 
 
 def _lab(document: Mapping[str, Any] | None, claim: Claim) -> Iterator[At]:
-    """Yield what a document says of a claim that has not been changed since."""
-    for entry in () if document is None else document["claims"]:
+    """Yield what a document says of a claim that has not been changed since, if it has the schemes of it."""
+    if document is None or claim.compare is None:
+        return
+    ran = (document["points"][0] if "points" in document else document)["schemes"]
+    if not all(label in ran for label in labels(claim.compare)):
+        return
+    for entry in document["claims"]:
         compare = entry.get("compare")
-        same = compare is not None and claim.compare is not None and compared(compare) == claimed(claim)
+        same = compare is not None and compared(compare) == claimed(claim)
         if not same or entry["text"].strip() != claim.text.strip() or not entry["ours"]:
             continue
         if isinstance(entry["ours"], Mapping):
             yield At("", _judged(claim, entry["ours"]))
         else:
-            assert document is not None
             yield from (
                 At(point["words"], _judged(claim, ours))
                 for point, ours in zip(document["points"], entry["ours"], strict=True)

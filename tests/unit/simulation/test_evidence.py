@@ -166,7 +166,8 @@ def test_kept_findings_have_the_verdict_of_their_interval_by_now(tmp_path: Path)
     assert [one.finding["verdict"] for one in row.simulated] == ["more", "no figure"]
     entry = {"text": claim.text, "compare": spec_to_dict(spec)["claims"][0]["compare"], "ours": old}
     (tmp_path / "small-20260101-000000").mkdir()
-    text = json.dumps({"name": "small", "claims": [entry], "notices": []})
+    ran: dict[str, object] = {"ecmp": {}, "caps": {}}
+    text = json.dumps({"name": "small", "schemes": ran, "claims": [entry], "notices": []})
     (tmp_path / "small-20260101-000000" / "result.json").write_text(text, encoding="utf-8")
     (row,) = with_switches([row], spec, tmp_path)
     assert [one.finding["verdict"] for one in row.on_switches] == ["more"]
@@ -189,7 +190,8 @@ def test_runs_on_switches_stand_beside_simulated_ones_and_simulations_do_not(tmp
     }.items():
         (tmp_path / folder).mkdir()
         sized = ["sized for 2 cores: links at 0.5 of their rates, times 2 times as long"]
-        text = json.dumps({"name": "small", "claims": [entry], "notices": sized, **extra})
+        ran: dict[str, object] = {"ecmp": {}, "caps": {}}
+        text = json.dumps({"name": "small", "schemes": ran, "claims": [entry], "notices": sized, **extra})
         (tmp_path / folder / "result.json").write_text(text, encoding="utf-8")
     spec = load_spec("small", ("ecmp", "caps")).spec
     (row,) = with_switches([Row("caps", "small", CLAIM, (at("open"),))], spec, tmp_path)
@@ -212,9 +214,9 @@ def test_a_run_without_the_scheme_that_no_lab_runs_leaves_its_claim_simulated_on
     claim = replace(CLAIM, compare=Comparison("short-mean", "pfabric", "ecmp", at_most=1))
     ours = {"verdict": "no figure", "ratio": None, "interval": None, "why": "pfabric is not in this result"}
     compare = {"measure": "short-mean", "scheme": "pfabric", "against": "ecmp", "at_most": 1}
-    text = json.dumps(
-        {"name": "small", "claims": [{"text": claim.text, "compare": compare, "ours": ours}], "notices": []}
-    )
+    entry = {"text": claim.text, "compare": compare, "ours": ours}
+    ran: dict[str, object] = {"ecmp": {}}
+    text = json.dumps({"name": "small", "schemes": ran, "claims": [entry], "notices": []})
     (tmp_path / "small-20260101-000000").mkdir()
     (tmp_path / "small-20260101-000000" / "result.json").write_text(text, encoding="utf-8")
     (row,) = with_switches([Row("capton", "small", claim, (at("open"),))], spec, tmp_path)
@@ -229,7 +231,10 @@ def test_a_sweep_on_switches_stands_beside_the_simulated_one(tmp_path: Path) -> 
     sized = ["sized for 2 cores: links at 0.5 of their rates, times 2 times as long"]
     document = {
         "name": "small",
-        "points": [{"words": words, "notices": sized} for words in ("load = 0.3", "load = 0.6")],
+        "points": [
+            {"words": words, "notices": sized, "schemes": {"ecmp": {}, "caps": {}}}
+            for words in ("load = 0.3", "load = 0.6")
+        ],
         "claims": [{"text": "Sooner than ECMP", "compare": compare, "ours": ours}],
     }
     (tmp_path / "small-20260101-000000").mkdir()

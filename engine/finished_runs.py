@@ -59,6 +59,7 @@ def finished_run(
         disturbed=tuple(measures.get("disturbed", ())),
         repeated=measures.get("repeated", 0),
         limited_before=measures.get("limited_before", 0),
+        notices=tuple(measures.get("notices", ())),
         admitted=None if admitted is None else Admissions(**admitted),
         drops=measures.get("drops"),
         not_counted=len(plan.flows) - len(planned),

@@ -52,7 +52,7 @@ class SubmittedRecord:
             except (LookupError, TypeError, ValueError) as error:
                 raise OutcomeError(
                     f"run {run['id']} of an earlier attempt cannot be gone on from: {error!r}",
-                    remedy="another version kept it: submit the experiment anew",
+                    remedy="its records are gone, or another version kept it: submit the experiment anew",
                 ) from None
             yield finished
 

@@ -118,8 +118,9 @@ class ExperimentStore:
     ) -> dict[str, Any]:
         """Keep a finished run with flows, mode events and recording (a row of `Recording`), or nothing; return the run.
 
-        attempt: of an experiment that was submitted: in which it was run; it may be reported twice, is kept once,
-            and then has an ``again``.
+        A run may be reported twice (same label, repeat and start): it is kept once, and then has an ``again``.
+
+        attempt: of an experiment that was submitted: in which it was run.
 
         Raises:
             NotFoundError, StateError: the experiment is not running, has this label and repeat already from another
@@ -147,7 +148,7 @@ class ExperimentStore:
                     session.execute(insert(Recording), [{**recording, "run_id": row.id}])
                 return {**_plain(row), **more}
         except IntegrityError:
-            again = None if attempt is None else self._kept(experiment_id, run)
+            again = self._kept(experiment_id, run)
             if again is not None:  # its answer was lost on the way
                 return {**again, **more, "again": True}
             raise StateError(
@@ -166,15 +167,26 @@ class ExperimentStore:
     def finish(
         self, number: int, state: str, summary: Mapping[str, Any] | None = None, error: str = ""
     ) -> dict[str, Any]:
-        """End an experiment as finished, failed or cancelled; return it. Raises NotFoundError, StateError."""
+        """End an experiment as finished, failed or cancelled; return it. It may be ended twice, if in the same way.
+
+        Raises:
+            NotFoundError, StateError: it has ended otherwise, or its worker ends it.
+        """
+        kept = None if summary is None else dict(summary)
         with Session(self._engine) as session, session.begin():
-            experiment = _lock_running(session, number)
+            try:
+                experiment = _lock_running(session, number)
+            except StateError:
+                ended = _get(session, number)
+                if (ended.state, ended.error, ended.summary) != (state, error, kept):
+                    raise
+                return _with_job(ended, session.get(Job, number))  # its answer was lost on the way
             if session.get(Job, number) is not None:
                 raise StateError(
                     f"experiment {number} was submitted: its worker ends it", remedy="cancel it instead"
                 )
             experiment.state, experiment.error = state, error
-            experiment.summary = dict(summary) if summary is not None else None
+            experiment.summary = kept
             experiment.finished_at = time.time()
             session.flush()
             return _with_job(experiment, None)

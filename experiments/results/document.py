@@ -70,6 +70,8 @@ class Run:
     """How often it was begun anew since the processor had limited it."""
     not_counted: int = 0
     """Flows that are not among `flows` since they are in no figure: the database has none of them."""
+    notices: tuple[str, ...] = ()
+    """What a result is to say of it besides."""
     drops: Drops | None = None
     """Packets that ports dropped; None: in a lab."""
 
@@ -104,6 +106,7 @@ class Run:
             "disturbed": [dict(part) for part in self.disturbed],
             "repeated": self.repeated,
             "limited_before": self.limited_before,
+            "notices": list(self.notices),
         }
 
 
@@ -197,6 +200,7 @@ def _notices_of_runs(spec: Spec, runs: Sequence[Run]) -> list[str]:
     """Return what to know of these runs, kind by kind, and of each kind run by run."""
     types_by_s = spec.warm_up_s + spec.workload.flows.lead_in_s
     by_kind: tuple[Callable[[Run], Iterable[str]], ...] = (
+        lambda run: run.notices,
         lambda run: fabric_notices(run.label, run.repeat, run.changes),
         lambda run: disturbance_notices(run.label, run.repeat, run.disturbed, run.repeated),
         lambda run: limited_notices(run.label, run.repeat, run.limited_before),

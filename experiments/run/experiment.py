@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from capstan_client.controller import ControllerClient
 from capstan_client.errors import ControllerError
@@ -39,6 +40,7 @@ from experiments.spec.spec import SchemeChoice, Spec
 from workloads.plan import Plan
 
 Keep = Callable[[Mapping[str, Any], Sequence[Run]], Path]
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,6 @@ class Experiment:
         self._again = again
         self._steps = steps
         self._runs: list[Run] = []
-        self._gaps: dict[tuple[str, int], tuple[str, ...]] = {}
         self._quiet_since = time.monotonic() - spec.pause_s
 
     def run(self) -> Result:
@@ -108,7 +109,8 @@ class Experiment:
                         recorder = self._recorder_of(repeat)
                         trace = None if recorder is None else recorder.trace
                         body = run_body(run, spec.seed, epoch) | recording_body(trace)
-                        self._runs.append(replace(run, run_id=self._add(run, body)))
+                        add = partial(self._record.add, run, body)
+                        self._runs.append(replace(run, run_id=self._recorded(add)))
             self._steps.stage("computing intervals")
             document = result_document(
                 spec,
@@ -117,14 +119,13 @@ class Experiment:
                 duration_s=time.monotonic() - begun,
                 notices=[
                     *self._deployment.lab.notices,
-                    *(gap for gaps in self._gaps.values() for gap in gaps if gap),
                     *([] if self._recorder is None else self._recorder.notices()),
                 ],
                 versions=versions,
             )
             document["experiment"] = number
             directory = self._keep(document, self._runs)
-            self._record.finish(document)
+            self._recorded(partial(self._record.finish, document))
         except BaseException as error:
             self._record.fail(error)
             raise
@@ -144,16 +145,16 @@ class Experiment:
                 return count.until(agents, resent, time.monotonic() - epoch)
             time.sleep(0.2)
 
-    def _add(self, run: Run, body: Mapping[str, Any]) -> int:
-        """Record a run, also if the controller that takes it ends meanwhile; return its number."""
+    def _recorded(self, request: Callable[[], Answer]) -> Answer:
+        """Return the answer to a request of the record, also if the controller that takes it ends meanwhile."""
         watch = Watch(self._deployment, last=True)
         try:
-            return self._record.add(run, body)
+            return request()
         except ControllerError:
             watch.settle()
             if not watch.disturbed:
                 raise
-        return self._record.add(run, body)  # the same run twice is kept once
+        return request()  # the same run, or end, is kept once
 
     def _measured(self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan) -> tuple[Run, float]:
         """Return one run, and its start in Unix seconds. It is done anew once, where *again* asks for it and it
@@ -232,7 +233,7 @@ class Experiment:
             events, happened = [], []
         refuse_switched(happened, cursor, choice.label)
         set_by_s = time.time() - time.monotonic() - wall_offset
-        self._gaps[choice.label, repeat] = (
+        notices = (
             gap_notice(happened, before, choice.label, repeat),
             clock_notice(set_by_s, choice.label, repeat),
         )
@@ -258,6 +259,7 @@ class Experiment:
             admitted=admitted,
             types=types_learnt(happened, epoch_wall, duration) if learns_types(scheme) else None,
             disturbed=disturbances(parts.restarts, epoch),
+            notices=tuple(notice for notice in notices if notice),
         )
         return run, epoch_wall
 

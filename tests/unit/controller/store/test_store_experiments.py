@@ -156,8 +156,9 @@ def test_an_ended_experiment_takes_nothing_more(store: ExperimentStore) -> None:
 def test_a_run_is_kept_whole_or_not_at_all(store: ExperimentStore) -> None:
     number = new_experiment(store)
     store.add_run(number, run_row(0), [flow_row(1)], [MODE])
+    later = {**run_row(0), "started_at": run_row(0)["started_at"] + 1.0}
     with pytest.raises(StateError, match="has repeat 0 of 'caps' already"):
-        store.add_run(number, run_row(0), [flow_row(2)], [MODE])
+        store.add_run(number, later, [flow_row(2)], [MODE])
     with pytest.raises(KeyError):
         store.add_run(number, run_row(1), [flow_row(one) for one in range(1500)], [{**MODE, "leaf": {}[""]}])
     broken = [*(flow_row(one) for one in range(1500)), flow_row(1500, flow=None)]
@@ -166,6 +167,18 @@ def test_a_run_is_kept_whole_or_not_at_all(store: ExperimentStore) -> None:
     assert [flow["flow"] for flow in store.all_flows(number, None)] == [1]
     assert len(store.modes(number, None)) == 1
     assert len(store.experiment(number)["runs"]) == 1
+
+
+def test_a_run_and_an_end_whose_answers_were_lost_may_be_reported_again(store: ExperimentStore) -> None:
+    number = new_experiment(store)
+    kept = store.add_run(number, run_row(0), [flow_row(1)], [MODE])
+    again = store.add_run(number, run_row(0), [flow_row(1)], [MODE])
+    assert (again["id"], again["again"]) == (kept["id"], True)
+    assert [flow["flow"] for flow in store.all_flows(number, None)] == [1]
+    ended = store.finish(number, "finished", {"best": "caps"})
+    assert store.finish(number, "finished", {"best": "caps"}) == ended
+    with pytest.raises(StateError, match="is finished, not running"):
+        store.finish(number, "finished", {"best": "rps"})
 
 
 def test_of_many_who_end_an_experiment_one_succeeds(store: ExperimentStore) -> None:

@@ -161,6 +161,15 @@ def test_a_run_that_was_limited_before_says_so() -> None:
     ]
 
 
+def test_a_result_has_what_was_noticed_of_its_runs() -> None:
+    spec = spec_small()
+    runs = runs_of(spec)
+    runs[1] = replace(runs[1], notices=("the clock was set by +3.0 s",))
+    result = document(spec, runs)
+    assert "the clock was set by +3.0 s" in result["notices"]
+    assert [run["notices"] for run in result["runs"]] == [[], ["the clock was set by +3.0 s"], []]
+
+
 def test_a_disturbed_run_marks_its_scheme_and_the_whole_and_judges_no_claim() -> None:
     spec = spec_small()
     runs = runs_of(spec)

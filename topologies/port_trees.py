@@ -39,6 +39,8 @@ class PortTrees:
                 if isinstance(other.node, LabHost):
                     self._far[end.name] = other.name
         self._queues = dict.fromkeys(self._at, ONE_QUEUE)
+        self._unsure: set[str] = set()
+        """Interfaces whose last commands have failed: their trees may be of any shape between."""
         self._lock = threading.Lock()
 
     def reshape(self, name: str, new: Link) -> None:
@@ -49,13 +51,7 @@ class PortTrees:
             work = [
                 (
                     end.name,
-                    reshape_commands(
-                        end.name,
-                        old.limited(queues.limit),
-                        new.limited(queues.limit),
-                        netem=self._netem,
-                        queues=(queues, queues),
-                    ),
+                    self._commands(end.name, (old, new), (queues, queues), end.name not in self._unsure),
                 )
                 for end in (link.intf1, link.intf2)
                 for queues in [self._queues[end.name]]
@@ -66,7 +62,8 @@ class PortTrees:
     def set_queues(self, wanted: Mapping[str, PortQueues], check: bool = False) -> dict[str, Applied]:
         """Give ports (interfaces by name) their queues; return what each has then.
 
-        check: look whether the kernel still has what was written last, and write it anew if not.
+        check: look whether the kernel still has what was written last, and write it anew if not. A port whose last
+        commands failed is written anew in any case, so that its problem stays until they succeed.
         """
         every = {
             **wanted,
@@ -74,17 +71,10 @@ class PortTrees:
         }
         with self._lock:
             work = []
-            whole = self._intact(every) if check else set(every)
+            whole = (self._intact(every) if check else set(every)) - self._unsure
             for name, queues in every.items():
                 link, had = self.shapes[self._at[name][0]], self._queues[name]
-                before, after = link.limited(had.limit), link.limited(queues.limit)
-                if name in whole:
-                    work.append(
-                        (name, reshape_commands(name, before, after, netem=self._netem, queues=(had, queues)))
-                    )
-                elif fresh := shape_commands(name, after, self._netem, queues):
-                    anything = f"qdisc replace dev {name} root handle 9: pfifo"  # else there may be nothing to delete
-                    work.append((name, [anything, f"qdisc del dev {name} root", *fresh]))
+                work.append((name, self._commands(name, (link, link), (had, queues), name in whole)))
                 self._queues[name] = queues
             problem = ""
             try:
@@ -130,16 +120,29 @@ class PortTrees:
                 intact.add(name)
         return intact
 
+    def _commands(
+        self, name: str, links: tuple[Link, Link], queues: tuple[PortQueues, PortQueues], whole: bool
+    ) -> list[str]:
+        """Return lines that take an interface to a shape and queues (before, after); whole: it has the former."""
+        before, after = (link.limited(of.limit) for link, of in zip(links, queues, strict=True))
+        if whole:
+            return reshape_commands(name, before, after, netem=self._netem, queues=queues)
+        anything = f"qdisc replace dev {name} root handle 9: pfifo"  # else there may be nothing to delete
+        fresh = shape_commands(name, after, self._netem, queues[1])
+        return [anything, f"qdisc del dev {name} root", *fresh]
+
     def _run(self, work: Iterable[tuple[str, list[str]]]) -> None:
         """Run lines of ports, in one batch a namespace, all namespaces at once."""
+        work = [(name, lines) for name, lines in work if lines]
+        written = {name for name, _ in work}
+        self._unsure |= written
         batches: dict[str, list[str]] = {}
         for name, lines in work:
             batches.setdefault(self._at[name][1], []).extend(lines)
-        started = [
-            self._inside(node, partial(run_batch, "tc", lines)) for node, lines in batches.items() if lines
-        ]
+        started = [self._inside(node, partial(run_batch, "tc", lines)) for node, lines in batches.items()]
         for future in started:
             future.result()
+        self._unsure -= written
 
 
 def _leaves(disciplines: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, int, Mapping[str, Any]]]:

@@ -1,0 +1,101 @@
+"""Ports whose `tc` fails: the problem stays until it succeeds, and then all of the tree is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ovsdb.port_queues import ONE_QUEUE
+from topologies.links import Link
+from topologies.namespaces import CommandError
+from topologies.port_trees import PortTrees
+
+SHAPE = Link(rate_mbps=10, buffer_packets=100)
+EIGHT = replace(ONE_QUEUE, number=8)
+TC = """#!/bin/sh
+cat >> "$TC_LOG"
+if [ -e "$TC_FAILS" ]; then echo "Error: cannot find the classifier. -:1" >&2; exit 1; fi
+"""
+
+
+def at_once(_node: str, work: Callable[[], Any]) -> Future[Any]:
+    future: Future[Any] = Future()
+    try:
+        future.set_result(work())
+    except CommandError as error:
+        future.set_exception(error)
+    return future
+
+
+class Ports:
+    """A link between two switches, whose `tc` is a program that notes its lines and fails while a file is there."""
+
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        program = directory / "tc"
+        program.write_text(TC, encoding="utf-8")
+        program.chmod(0o755)
+        self._log, self._fails = directory / "log", directory / "fails"
+        monkeypatch.setenv("PATH", f"{directory}:/usr/bin:/bin")
+        monkeypatch.setenv("TC_LOG", str(self._log))
+        monkeypatch.setenv("TC_FAILS", str(self._fails))
+        ends = [
+            SimpleNamespace(name=f"{node}-eth1", node=SimpleNamespace(name=node)) for node in ("l1", "s1")
+        ]
+        link = SimpleNamespace(name="l1-s1", shape=SHAPE, intf1=ends[0], intf2=ends[1])
+        self.trees = PortTrees([link], netem=False, inside=at_once)  # type: ignore[list-item]
+
+    def fail(self, fails: bool) -> None:
+        if fails:
+            self._fails.touch()
+        else:
+            self._fails.unlink()
+
+    def written(self) -> list[str]:
+        """Return the lines since the last call."""
+        lines = self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
+        self._log.unlink(missing_ok=True)
+        return lines
+
+
+@pytest.fixture
+def ports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ports:
+    return Ports(tmp_path, monkeypatch)
+
+
+def test_queues_that_could_not_be_written_stay_a_problem_until_they_are(ports: Ports) -> None:
+    wanted = {"l1-eth1": EIGHT}
+    ports.fail(True)
+    first = ports.trees.set_queues(wanted)["l1-eth1"]
+    assert "cannot find the classifier" in first.problem
+    ports.written()
+    second = ports.trees.set_queues(wanted)["l1-eth1"]
+    assert second.problem  # the wish is as before, and still not done
+    assert ports.written()
+    ports.fail(False)
+    assert ports.trees.set_queues(wanted)["l1-eth1"].problem == ""
+    lines = ports.written()
+    assert lines[1] == "qdisc del dev l1-eth1 root"  # whatever was left of the first attempt
+    assert sum("class add" in line and "parent 1:fffe" in line for line in lines) == 8
+    assert ports.trees.set_queues(wanted)["l1-eth1"].problem == ""
+    assert not ports.written()
+
+
+def test_a_link_that_could_not_be_reshaped_is_written_anew(ports: Ports) -> None:
+    ports.fail(True)
+    with pytest.raises(CommandError, match="cannot find the classifier"):
+        ports.trees.reshape("l1-s1", replace(SHAPE, rate_mbps=5))
+    ports.fail(False)
+    ports.written()
+    ports.trees.reshape("l1-s1", SHAPE)
+    lines = ports.written()
+    assert [line for line in lines if line.endswith("root")] == [
+        f"qdisc del dev {end} root" for end in ("l1-eth1", "s1-eth1")
+    ]
+    ports.trees.reshape("l1-s1", SHAPE)
+    assert not ports.written()

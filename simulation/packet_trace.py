@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from experiments.results.packet_trace import MOST_HOPS, PacketTrace
+from experiments.results.packet_trace import MOST_HOPS, PacketTrace, modes_in_window
 from simulation.fabrics import SettingsError
 
 if TYPE_CHECKING:
@@ -117,17 +117,5 @@ def _flows(recorded: Recorded, rows: Sequence[int]) -> dict[str, list[Any]]:
 
 
 def _modes(simulation: capstan_native.Simulation, begin_ps: int, end_ps: int) -> dict[str, list[Any]]:
-    """Return the changes of leaves' modes in the window, behind the modes that were in force at its begin."""
-    changes = [
-        (time_ps, leaf, mode == "on")
-        for time_ps, leaf, mode, _ in simulation.mode_changes()
-        if time_ps <= end_ps
-    ]
-    before = {leaf: on for time_ps, leaf, on in changes if time_ps <= begin_ps}
-    rows = [(0, leaf, on) for leaf, on in sorted(before.items())]
-    rows += [(time_ps - begin_ps, leaf, on) for time_ps, leaf, on in changes if time_ps > begin_ps]
-    return {
-        "at_ps": [time_ps for time_ps, _, _ in rows],
-        "leaf": [leaf for _, leaf, _ in rows],
-        "on": [on for _, _, on in rows],
-    }
+    changes = [(time_ps, leaf, mode == "on") for time_ps, leaf, mode, _ in simulation.mode_changes()]
+    return modes_in_window(changes, begin_ps, end_ps)

@@ -119,7 +119,12 @@ def _link_numbers(fabric: FabricSpec, plain: Mapping[str, Any]) -> dict[str, tup
 
 
 def _leaf_spine_links(fabric: FabricSpec, plain: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, int]]]:
-    if fabric.leaves < 2:
+    if (
+        fabric.leaves < 2
+    ):  # its links to spines carry nothing, and no route says their numbers: they follow the hosts'
+        first = 2 * len(fabric.hosts())
+        for spine in range(fabric.spines):
+            yield f"l1-s{spine + 1}", (first + spine, first + fabric.spines + spine)
         return
     names, queries = [], []
     for leaf in range(fabric.leaves):

@@ -66,6 +66,7 @@ def simulate_run(
     """
     spec = setting.spec
     deadline_s = plan.window_s[1] + spec.timeout_s
+    planned = plan.digest()
     plan = _apart(setting, scheme, repeat, plan)
     background = [row for row, flow in enumerate(plan.flows) if flow.size_bytes is None]
     noted: list[list[int]] = []
@@ -95,7 +96,7 @@ def simulate_run(
     except (ValueError, OverflowError) as error:
         raise SettingsError(f"scheme {choice.label}, repeat {repeat + 1}: {error}") from None
     if recorder is not None:
-        recorder.take(simulation, Recorded(spec, choice.label, repeat + 1, plan, setting.fabric))
+        recorder.take(simulation, Recorded(spec, choice.label, repeat, plan, setting.fabric))
     columns = Columns(simulation.flows(), simulation.counted)
     ended = next((row for row in background if columns.flows["completed_ps"][row] is not None), None)
     if ended is not None:
@@ -113,7 +114,7 @@ def simulate_run(
         label=choice.label,
         scheme=choice.name,
         repeat=repeat,
-        plan=plan.digest(),
+        plan=planned,
         duration_s=simulation.now_ps() / PS_PER_S,
         flows=outcomes,
         cpu=None,
@@ -286,7 +287,7 @@ def try_out(setting: Setting, choice: SchemeChoice, scheme: SimulatedScheme) -> 
     first, last = places[0].name, places[-1].name
     flow = PlannedFlow(0, first, last, FIRST_SOURCE_PORT, 0.0, 1, "short", FIRST_SOURCE_PORT + 1)
     try:
-        new_simulation(setting, scheme, 0, Plan((flow,), (0.0, 0.0), 1.0, 1.0))
+        new_simulation(setting, scheme, 0, Plan((flow,), (0.0, 0.0)))
         new_controller(spec, scheme)
     except (ValueError, OverflowError, TypeError) as error:
         cut_off = str(error).startswith("no path is left")

@@ -17,7 +17,7 @@ from experiments.results.captured import (
     host_names,
     packets_of,
 )
-from experiments.results.packet_trace import FLIGHT, OUTCOMES, PacketTrace, SwitchRecording
+from experiments.results.packet_trace import FLIGHT, OUTCOMES, PacketTrace, SwitchRecording, modes_in_window
 from topologies.links import FRAME_BYTES
 
 _SENT, _DROPPED, _PENDING = (OUTCOMES.index(outcome) for outcome in ("sent", "dropped", "pending"))
@@ -253,21 +253,9 @@ def _queues(hops: Iterable[_Hop]) -> list[int]:
 
 
 def _modes(run: CapturedRun) -> dict[str, list[Any]]:
-    """Return the changes of leaves' modes in the window, behind the modes that were in force at its begin."""
     end_ps = run.begin_ps + (run.end_ns - run.begin_ns) * _PS_PER_NS
     changes = [
         (round(change["at_s"] * 10**12), int(change["leaf"][1:]) - 1, change["mode"] == "on")
         for change in run.modes
     ]
-    before = {leaf: on for time_ps, leaf, on in changes if time_ps <= run.begin_ps}
-    rows = [(0, leaf, on) for leaf, on in sorted(before.items())]
-    rows += [
-        (time_ps - run.begin_ps, leaf, on)
-        for time_ps, leaf, on in changes
-        if run.begin_ps < time_ps <= end_ps
-    ]
-    return {
-        "at_ps": [time_ps for time_ps, _, _ in rows],
-        "leaf": [leaf for _, leaf, _ in rows],
-        "on": [on for _, _, on in rows],
-    }
+    return modes_in_window(changes, run.begin_ps, end_ps)

@@ -78,6 +78,23 @@ class PacketTrace:
     switches: SwitchRecording | None = None
 
 
+def modes_in_window(
+    changes: Sequence[tuple[int, int, bool]], begin_ps: int, end_ps: int
+) -> dict[str, list[Any]]:
+    """Return the columns of `modes`: changes in the window, behind the modes that were in force at its begin.
+
+    changes: time in ps, leaf and whether it is ON from then on, in order.
+    """
+    before = {leaf: on for time_ps, leaf, on in changes if time_ps <= begin_ps}
+    rows = [(0, leaf, on) for leaf, on in sorted(before.items())]
+    rows += [(time_ps - begin_ps, leaf, on) for time_ps, leaf, on in changes if begin_ps < time_ps <= end_ps]
+    return {
+        "at_ps": [time_ps for time_ps, _, _ in rows],
+        "leaf": [leaf for _, leaf, _ in rows],
+        "on": [on for _, _, on in rows],
+    }
+
+
 def trace_bytes(trace: PacketTrace) -> bytes:
     """Return a trace as its file has it; the same trace gives the same bytes."""
     document: dict[str, Any] = {

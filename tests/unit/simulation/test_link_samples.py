@@ -26,6 +26,7 @@ FABRICS = {
         "fat-tree", k=4, link=Link(5), access=Link(15), overrides={"a1-c1": Link(2, buffer_packets=20)}
     ),
 }
+ONE_LEAF = FabricSpec("leaf-spine", leaves=1, spines=2, hosts_per_leaf=6, link=Link(5), access=Link(15))
 LAST_S = 1e4
 
 
@@ -178,3 +179,25 @@ def test_counts_of_another_fabric_are_not_shown() -> None:
     assert links_view(shown, sample, 0.0) is not None
     for name in ("delivered_bytes", "delivered_packets", "dropped_packets", "queued_packets"):
         assert links_view(shown, replace(sample, **{name: right[1:]}), 0.0) is None
+
+
+def test_the_links_of_one_leaf_to_its_spines_are_idle() -> None:
+    spec = load_spec("small", ("ecmp",)).spec
+    flows = replace(spec.workload.flows, count=30, pattern="random", sizes=Sizes("fixed", bytes=300_000))
+    workload = replace(spec.workload, flows=flows, long_flows=LongFlows(0, pattern="random"))
+    case = prepare(replace(spec, fabric=ONE_LEAF, workload=workload))
+    run = begun(case)
+    samples: list[LinkSample] = []
+    clock = count(0.0, EVERY_S)
+    sampler = LinkSampler(samples.append, lambda: next(clock))
+    while not run.run_until(5_000, round(LAST_S * 1e12)):
+        sampled(case, run, sampler)
+    view = links_view(simulated_fabric_view(case.spec), samples[0], 7.0)
+    assert view is not None
+    packets = {
+        link["name"]: sum(load["packets_per_s"] for side in ("ab", "ba") if (load := link[side]))
+        for link in view["links"]
+    }
+    assert packets.pop("l1-s1") == packets.pop("l1-s2") == 0
+    assert len(packets) == 6
+    assert sum(packets.values()) > 0

@@ -52,6 +52,7 @@ def caps() -> tuple[PacketTrace, Run]:
 def test_packets_of_a_flow_are_those_that_its_agents_counted(caps: tuple[PacketTrace, Run]) -> None:
     trace, run = caps
     assert not trace.cut
+    assert trace.repeat == run.repeat == 0
     of_flow = {flow_id: row for row, flow_id in enumerate(trace.flows["id"])}
     kinds = Counter(zip(trace.packets["flow"], (KINDS[kind] for kind in trace.packets["kind"]), strict=True))
     ended = [flow for flow in run.flows if flow.fct_s and flow.started_s + flow.fct_s < 1.0]

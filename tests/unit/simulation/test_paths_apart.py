@@ -12,6 +12,7 @@ from cli.specs import load_spec
 from experiments.spec.simulated import Simulation, lab_problem
 from experiments.spec.spec import SchemeChoice, Spec
 from simulation.batch import prepare, simulate
+from simulation.experiment import simulate_document
 from simulation.fabrics import SettingsError
 from simulation.paths_apart import with_paths_apart
 from workloads.description import LongFlows
@@ -58,7 +59,23 @@ def test_every_scheme_gets_the_same_flows() -> None:
     both = replace(
         spec(1, apart=True), schemes=(SchemeChoice("ecmp", "ecmp"), SchemeChoice("caps", "caps")), repeats=1
     )
-    assert len({run.plan for _, run in simulate([prepare(both)])}) == 1
+    runs = [run for _, run in simulate([prepare(both)])]
+    assert len({run.plan for run in runs}) == 1
+    assert len({tuple((flow.id, flow.source_port) for flow in run.flows) for run in runs}) == 1
+
+
+def test_a_run_that_is_kept_already_is_of_the_same_flows() -> None:
+    """A kept run has the plan's digest, as it was before paths were drawn apart."""
+    both = replace(
+        spec(1, apart=True), schemes=(SchemeChoice("ecmp", "ecmp"), SchemeChoice("caps", "caps")), repeats=1
+    )
+    planned = both.plan(0)
+    _, (first, second) = simulate_document(both)
+    assert [flow.source_port for flow in first.flows] != [flow.source_port for flow in planned.flows]
+    kept = replace(first, plan=planned.digest())
+    document, runs = simulate_document(both, finished=[kept])
+    assert runs == [kept, second]
+    assert set(document["schemes"]) == {"ecmp", "caps"}
 
 
 def test_more_long_flows_than_paths_are_refused_before_a_run() -> None:
@@ -72,7 +89,7 @@ def test_a_lab_refuses_it() -> None:
 
 def plan(ports: Sequence[int]) -> Plan:
     flows = (PlannedFlow(row, "h1", "h2", port, 0.0, None, "long") for row, port in enumerate(ports))
-    return Plan(tuple(flows), (0.0, 1.0), 1.0, 1.0)
+    return Plan(tuple(flows), (0.0, 1.0))
 
 
 def test_ports_that_are_apart_stay_and_others_are_of_no_other_flow() -> None:

@@ -10,10 +10,13 @@ import io
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from figures import results
 from figures.style import applied
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FIELDS: Final = ("traffic_class", "scheme", "fct_s", "size_bytes", "paths")
 FIGURES: Final[Mapping[str, str]] = {
@@ -29,24 +32,31 @@ FORMATS: Final = ("svg", "png")
 def draw(name: str, kind: str, document: Mapping[str, Any], records: Sequence[Mapping[str, str]]) -> bytes:
     """Return the picture; empty where there is not enough for it."""
     with applied():
-        if name == "modes":
-            figure = results.mode_timeline(document)
-        else:
-            makers = {
-                "completion-times": results.completion_times,
-                "by-size": results.by_size,
-                "path-balance": results.path_balance,
-            }
-            figure = makers[name](document, records)
-        if figure is None:
-            return b""
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        figure = figure_of(name, document, records)
+        return b"" if figure is None else picture(figure, kind)
 
-        FigureCanvasAgg(figure)
-        buffer = io.BytesIO()
-        made = {"Date": None, "Creator": "Capstan"} if kind == "svg" else {"Software": None}
-        figure.savefig(buffer, format=kind, metadata=made)
-        return buffer.getvalue()
+
+def figure_of(name: str, document: Mapping[str, Any], records: Sequence[Mapping[str, str]]) -> Figure | None:
+    """Return one of `FIGURES`; None where there is not enough for it. To be called where the style is applied."""
+    if name == "modes":
+        return results.mode_timeline(document)
+    makers = {
+        "completion-times": results.completion_times,
+        "by-size": results.by_size,
+        "path-balance": results.path_balance,
+    }
+    return makers[name](document, records)
+
+
+def picture(figure: Figure, kind: str) -> bytes:
+    """Return a figure as SVG or PNG, the same bytes each time."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    FigureCanvasAgg(figure)
+    buffer = io.BytesIO()
+    made = {"Date": None, "Creator": "Capstan"} if kind == "svg" else {"Software": None}
+    figure.savefig(buffer, format=kind, metadata=made)
+    return buffer.getvalue()
 
 
 def lines_of(document: Mapping[str, Any], records: Iterable[Sequence[str]]) -> Iterable[bytes]:

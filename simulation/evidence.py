@@ -174,7 +174,9 @@ def write_rows(rows: Sequence[Row], name: str, spec: Spec, directory: Path) -> N
         for row in rows
     ]
     text = json.dumps({"spec": spec_to_dict(spec), "rows": documents})
-    (directory / f"{name}.json").write_text(text, encoding="utf-8")
+    draft = directory / f"{name}.new"
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(directory / f"{name}.json")
 
 
 def kept_rows(name: str, spec: Spec, directory: Path) -> list[Row] | None:
@@ -206,7 +208,7 @@ def _judged(claim: Claim, finding: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def with_switches(rows: Sequence[Row], spec: Spec, results: Path) -> list[Row]:
     """Return a preset's rows with what its newest result of a lab below *results* found of the same claims."""
-    document = newest_run(results, spec.name)
+    document = newest_run(results, spec)
     return [_on_switches(row, spec, document) for row in rows]
 
 
@@ -226,12 +228,14 @@ def _sizing(document: Mapping[str, Any] | None) -> str:
     return ""
 
 
-def newest_run(results: Path, preset: str) -> Mapping[str, Any] | None:
-    """Return the newest document of runs on switches of a preset; None: there is none."""
-    for path in sorted(results.glob(f"{preset}-[0-9]*/result.json"), reverse=True):
+def newest_run(results: Path, spec: Spec) -> Mapping[str, Any] | None:
+    """Return the newest document of runs on switches of a preset, of all its points; None: there is none."""
+    every = [words(spec.sweep, point.at) for point in points(spec)] if spec.sweep else []
+    for path in sorted(results.glob(f"{spec.name}-[0-9]*/result.json"), reverse=True):
         document: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if (
-            document.get("name") == preset
+            document.get("name") == spec.name
+            and [point["words"] for point in document.get("points", ())] == every
             and not document.get("simulated")
             and document.get("kind") != "simulation"
         ):

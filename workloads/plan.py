@@ -69,8 +69,6 @@ class Plan:
 
     flows: tuple[PlannedFlow, ...]
     window_s: tuple[float, float]
-    offered_flows_per_s: float
-    mean_size_bytes: float
 
     @property
     def sized(self) -> tuple[PlannedFlow, ...]:
@@ -161,12 +159,7 @@ def build_plan(
         raise PlanError(
             f"no flow arrives after lead_in_s ({flows.lead_in_s:g} s)", remedy="shorten it or have more flows"
         )
-    return Plan(
-        flows=tuple(planned),
-        window_s=(warm_up_s, planned[-1].start_s),
-        offered_flows_per_s=rate,
-        mean_size_bytes=mean_bytes(mix),
-    )
+    return Plan(tuple(planned), window_s=(warm_up_s, planned[-1].start_s))
 
 
 def _source_ports(sources: Sequence[str], rng: np.random.Generator) -> Sequence[int]:

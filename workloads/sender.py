@@ -18,7 +18,7 @@ from workloads.tcp_info import TcpInfo, tcp_info
 from workloads.transport import set_congestion_control
 
 _PAYLOAD: Final = memoryview(os.urandom(64 * 1024))
-_NOTHING: Final = TcpInfo(0, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
+_NOTHING: Final = TcpInfo(0, 0, 0, 0, 0, 0, 0.0, 0.0)
 
 
 class Sender:
@@ -153,6 +153,10 @@ class Sender:
         self.state, self._error = state, error
         self._ended = time.monotonic() if now is None else now
         if self._connection is not None:
+            if (
+                len(self._window) == 1
+            ):  # it ends within the window, or the loop was held up at the window's end
+                self.note_window()
             self._info = tcp_info(self._connection)
             self._loop.forget(self._connection)
             if state != "finished":

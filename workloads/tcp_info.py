@@ -22,6 +22,9 @@ _NAMES: Final = (
 )
 # fmt: on
 
+_NO_SAMPLE: Final = 0xFFFF_FFFF
+"""What the kernel's least round-trip time is before there is one."""
+
 
 @dataclass(frozen=True, slots=True)
 class TcpInfo:
@@ -30,7 +33,6 @@ class TcpInfo:
     retransmissions: int
     bytes_retransmitted: int
     bytes_acked: int
-    bytes_received: int
     reordering_events: int
     duplicates_reported: int
     """Segments that the receiver got twice, as it said by D-SACK: spurious retransmissions."""
@@ -38,6 +40,7 @@ class TcpInfo:
     """Segments that arrived at this end behind a gap."""
     rtt_ms: float
     min_rtt_ms: float
+    """0: no segment was acknowledged yet."""
 
 
 def tcp_info(connection: socket.socket) -> TcpInfo:
@@ -48,10 +51,9 @@ def tcp_info(connection: socket.socket) -> TcpInfo:
         retransmissions=values["total_retrans"],
         bytes_retransmitted=values["bytes_retrans"],
         bytes_acked=values["bytes_acked"],
-        bytes_received=values["bytes_received"],
         reordering_events=values["reord_seen"],
         duplicates_reported=values["dsack_dups"],
         out_of_order=values["rcv_ooopack"],
         rtt_ms=values["rtt"] / 1e3,
-        min_rtt_ms=values["min_rtt"] / 1e3,
+        min_rtt_ms=0.0 if values["min_rtt"] == _NO_SAMPLE else values["min_rtt"] / 1e3,
     )

@@ -167,8 +167,14 @@ def _judged(
         why = f"a part of the lab ended during runs of {' and '.join(disturbed)}"
         return ClaimVerdict("no figure", ratio, interval, why)
     if interval is None:
-        return ClaimVerdict("open", ratio, None, "one repeat has no interval")
+        return ClaimVerdict("open", ratio, None, _why_no_interval(comparison.measure, entries))
     return ClaimVerdict(_verdict(comparison, interval), ratio, interval)
+
+
+def _why_no_interval(measure: Measure, entries: Mapping[str, Mapping[str, Any]]) -> str:
+    if all(len(_per_repeat(measure, entry)) > 1 for entry in entries.values()):
+        return "the interval has no end: what it is compared with is 0 in too many repeats"
+    return "one repeat has no interval"
 
 
 def _verdict(comparison: Comparison, interval: tuple[float, float]) -> Verdict:

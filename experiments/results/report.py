@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import csv
 import html
-import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rich.table import Table
 from rich.text import Text
@@ -21,11 +20,8 @@ from experiments.results.notes import notes
 from experiments.results.simulated import Document, is_simulated
 from experiments.results.sweep_results import sweep_notes, sweep_tables_of
 from experiments.results.tables import tables_of
-from figures import results as result_figures
+from figures.draw import FIGURES, figure_of, picture
 from figures.style import applied
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CPU_WARNING: Final = (
     "The processor, not the fabric, set the pace of the runs marked *: do not use their figures. "
@@ -89,29 +85,19 @@ def drawings(document: Document, records: Sequence[Mapping[str, str]]) -> list[D
     if _is_sweep(document):
         with applied():
             return [
-                Drawing(name, f"Each measure over the first axis: {title}.", _svg(figure))
+                Drawing(name, f"Each measure over the first axis: {title}.", picture(figure, "svg"))
                 for name, title, figure in sweep_figures(document)
             ]
-    wanted: tuple[tuple[str, str, Callable[[], Figure | None]], ...] = (
-        ("comparison", "Every scheme over the baseline.", lambda: comparison_figure(document)),
-        (
-            "completion-times", "Distribution of completion times, all runs of a scheme together.",
-            lambda: result_figures.completion_times(document, records),
-        ),
-        ("by-size", "Mean completion time by flow size.", lambda: result_figures.by_size(document, records)),
-        (
-            "path-balance", "How evenly paths were used, all runs of a scheme together.",
-            lambda: result_figures.path_balance(document, records),
-        ),
-        ("modes", "When leaves sent long flows on one path each.", lambda: result_figures.mode_timeline(document)),
-    )  # fmt: skip
-    pictures = []
-    for name, caption, draw in wanted:
-        with applied():
-            figure = draw()
-            if figure is not None:
-                pictures.append(Drawing(name, caption, _svg(figure)))
-    return pictures
+    with applied():
+        figures = [
+            ("comparison", "Every scheme over the baseline.", comparison_figure(document)),
+            *((name, caption, figure_of(name, document, records)) for name, caption in FIGURES.items()),
+        ]
+        return [
+            Drawing(name, caption, picture(figure, "svg"))
+            for name, caption, figure in figures
+            if figure is not None
+        ]
 
 
 def _warnings(document: Document) -> list[str]:
@@ -241,15 +227,6 @@ def _circumstances(document: Document) -> Iterator[tuple[str, str]]:
         "Run it again",
         f"./capstan {command} spec.yaml --seed {document['seed']} --repeats {document['repeats']}",
     )
-
-
-def _svg(figure: Figure) -> bytes:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    FigureCanvasAgg(figure)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": "Capstan"})
-    return buffer.getvalue()
 
 
 def _e(text: object) -> str:

@@ -216,13 +216,6 @@ class Goodput:
         }
 
 
-def goodput_ratio(
-    ours: Goodput, theirs: Goodput, rng: np.random.Generator
-) -> tuple[float | None, Interval | None]:
-    """Return the sum of rates of ours over theirs, paired by repeat; None where theirs is zero."""
-    return paired_ratio(np.stack([ours.total, theirs.total], axis=1), rng)
-
-
 def paired_ratio(both: NDArray[np.float64], rng: np.random.Generator) -> tuple[float | None, Interval | None]:
     """Return the first column's sum over the second's, shape (repeats, 2), and its interval over repeats.
 
@@ -323,5 +316,6 @@ def _ratios(
 def _goodput_ratio(ours: Goodput | None, theirs: Goodput | None, seed: int) -> dict[str, Any]:
     if ours is None or theirs is None:
         return {}
-    rate, span = goodput_ratio(ours, theirs, np.random.default_rng([seed, 8]))
+    both = np.stack([ours.total, theirs.total], axis=1)
+    rate, span = paired_ratio(both, np.random.default_rng([seed, 8]))
     return {"goodput_ratio": rate, "goodput_ratio_ci": span}

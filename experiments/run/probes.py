@@ -31,7 +31,7 @@ def lost_probes(popen: Popen, spec: Spec, logs: Path, check: Callable[[], None])
             )
     with Traffic(popen, endpoints, logs) as traffic:
         traffic.configure(spec.transport)
-        traffic.prepare(Plan(tuple(flows), (0.0, 0.0), 0.0, PROBE_BYTES))
+        traffic.prepare(Plan(tuple(flows), (0.0, 0.0)))
         traffic.run(PROBE_S, lambda finished, failed: None, check, lead_s=0.0)
         sent, _ = traffic.stop_flows()
     names = {flow.id: f"{flow.source} to {flow.destination}" for flow in flows}

@@ -146,7 +146,7 @@ def flow(number: int, start_s: float, traffic_class: Any, size: int | None) -> P
 
 def test_a_window_begins_just_before_the_first_short_flow() -> None:
     flows = (flow(0, 0.0, "long", None), flow(1, 0.25, "long", 10**6), flow(2, 0.4567, "short", 1000))
-    plan = Plan(flows, (0.2, 1.0), 1.0, 1000.0)
+    plan = Plan(flows, (0.2, 1.0))
     begin_ms = first_short_ms(plan)
     assert 0 < 456.7 - begin_ms < 50
     assert begin_ms == int(begin_ms)

@@ -206,7 +206,7 @@ def test_runs_on_switches_stand_beside_simulated_ones_and_simulations_do_not(tmp
     assert markdown([kept], Notes(), quick=False) == text, "a document keeps what was found"
     (newer,) = with_switches([kept.row], spec, tmp_path)
     assert newer.on_switches == row.on_switches
-    assert newest_run(tmp_path, "demo") is None
+    assert newest_run(tmp_path, replace(spec, name="demo")) is None
 
 
 def test_a_run_without_the_scheme_that_no_lab_runs_leaves_its_claim_simulated_only(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_sweep_on_switches_stands_beside_the_simulated_one(tmp_path: Path) -> 
     compare = {"measure": "short-mean", "scheme": "caps", "against": "ecmp", "at_most": 1}
     ours = [at("seen", 0.4).finding, at("seen", 0.5).finding]
     sized = ["sized for 2 cores: links at 0.5 of their rates, times 2 times as long"]
-    document = {
+    document: dict[str, Any] = {
         "name": "small",
         "points": [
             {"words": words, "notices": sized, "schemes": {"ecmp": {}, "caps": {}}}
@@ -237,9 +237,16 @@ def test_a_sweep_on_switches_stands_beside_the_simulated_one(tmp_path: Path) -> 
         ],
         "claims": [{"text": "Sooner than ECMP", "compare": compare, "ours": ours}],
     }
-    (tmp_path / "small-20260101-000000").mkdir()
-    (tmp_path / "small-20260101-000000" / "result.json").write_text(json.dumps(document), encoding="utf-8")
+    of_a_point = {
+        **document,
+        "points": document["points"][:1],
+        "claims": [{**document["claims"][0], "ours": ours[:1]}],
+    }
+    for name, kept in (("small-20260101-000000", document), ("small-20260102-000000", of_a_point)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "result.json").write_text(json.dumps(kept), encoding="utf-8")
     spec = load_spec("small", ("ecmp", "caps")).spec
+    spec = replace(spec, sweep=(Axis("load", ("warm_up_s",), (0.3, 0.6)),))
     (row,) = with_switches([Row("caps", "small", CLAIM, (at("open"),))], spec, tmp_path)
     assert [(one.point, one.finding["ratio"]) for one in row.on_switches] == [
         ("load = 0.3", 0.4),

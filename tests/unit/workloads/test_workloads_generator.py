@@ -18,6 +18,7 @@ from tests.waiting import eventually
 from workloads.flow_header import ENDLESS, decode_header, encode_header
 from workloads.generator import Generator
 from workloads.loop import Loop
+from workloads.tcp_info import tcp_info
 
 TIME_WAIT = "06"
 """As /proc/net/tcp writes it."""
@@ -138,6 +139,20 @@ def test_a_background_flow_sends_until_it_is_stopped_and_its_window_is_measured(
     assert 0 < background["window_bytes"] < background["bytes_acked"]
     got = next(record for record in records["received"] if record["id"] == 7)
     assert got["bytes"] >= background["window_bytes"]
+
+
+def test_a_window_that_the_end_cuts_off_is_as_long_as_it_was(driver: Driver) -> None:
+    driver.run([flow(7, None), flow(8, 5000, 0.3)], window=(0.05, 60.0))
+    driver.until("over")
+    driver.say(do="stop")
+    (background,) = (record for record in driver.until("records")["sent"] if record["id"] == 7)
+    assert background["window_s"] > 0
+    assert 0 < background["window_bytes"] < background["bytes_acked"]
+
+
+def test_a_connection_that_nothing_was_acknowledged_of_has_no_round_trip_time() -> None:
+    with socket.socket() as unconnected:
+        assert tcp_info(unconnected).min_rtt_ms == 0.0
 
 
 def test_what_is_not_finished_at_the_end_has_failed_and_says_so(driver: Driver) -> None:

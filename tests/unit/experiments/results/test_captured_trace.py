@@ -32,7 +32,7 @@ LINKS = tuple(
     for source, destination in (pair, pair[::-1])
 )
 ROWS = {(link.source, link.destination): row for row, link in enumerate(LINKS)}
-PLAN = Plan((PlannedFlow(7, "h1", "h2", 20000, 0.0, 5000, "short"),), (0.0, 1.0), 1.0, 5000.0)
+PLAN = Plan((PlannedFlow(7, "h1", "h2", 20000, 0.0, 5000, "short"),), (0.0, 1.0))
 BEGIN_NS = 1_800_000_000 * 10**9
 MONOTONIC_NS = BEGIN_NS - 5_000_000_000_000
 RUN = CapturedRun(

@@ -143,3 +143,17 @@ def test_claims_are_listed_with_source_figure_and_kind() -> None:
     assert heading({"text": "Bare."}) == "Claim (qualitative): Bare."
     comparison = {"measure": "short-mean", "scheme": "a", "against": "b", "at_most": 0.7}
     assert compared(comparison) == "a / b, mean completion time of short flows, claimed at most 0.7"
+
+
+def test_a_ratio_whose_interval_has_no_end_is_not_called_one_of_a_single_repeat() -> None:
+    def figures(*times_ms: float) -> dict[str, Any]:
+        shares = {"short-retransmissions": {"per_repeat": list(times_ms)}}
+        against = {"b": {"short_retransmissions_ratio": 5.0}}
+        return {"against": against, "short": {"n": 30}, "shares": shares}
+
+    comparison = Comparison("short-retransmissions", "a", "b", at_most=1)
+    found = find(comparison, {"a": figures(1, 1, 1, 1, 1), "b": figures(0, 0, 0, 0, 1)})
+    assert (found.verdict, found.interval) == ("open", None)
+    assert "0 in too many repeats" in found.why
+    found = find(comparison, {"a": figures(1), "b": figures(2)})
+    assert (found.verdict, found.why) == ("open", "one repeat has no interval")

@@ -60,8 +60,10 @@ class Newcomers:
             self._waiting[dpid] = Newcomer(connection, ready, now + PROBE_S)
         return False
 
-    def settle(self, now: float) -> list[Newcomer]:
-        """Let those in whose place has become free; return those to refuse, for the older connection has answered."""
+    def settle(self, now: float) -> list[tuple[Newcomer, str]]:
+        """Let those in whose place has become free; return those to refuse, for the older connection has answered, each
+        with that one's address: to let another in may end it.
+        """
         refused = []
         for dpid, newcomer in list(self._waiting.items()):
             incumbent = self._switches.get(dpid)
@@ -72,7 +74,7 @@ class Newcomers:
                 self._admit(newcomer.connection, newcomer.ready)
             elif incumbent.session.probe_answered:
                 del self._waiting[dpid]
-                refused.append(newcomer)
+                refused.append((newcomer, incumbent.peer))
             elif now >= newcomer.until:
                 del self._waiting[dpid]
                 self._close(

@@ -207,7 +207,7 @@ class OpenFlowShell:
             self._poll(0.0 if self._backlog else self._patience())
             self._report_lost()
             self._work()
-            self._settle_newcomers()
+            self._guarded("connections of switches that have one", self._settle_newcomers, self.now())
             self._report_lost()
         self._board.close_all("the controller ends")
         self._selector.close()
@@ -362,9 +362,8 @@ class OpenFlowShell:
         self._guarded("a new switch", lambda: plane.switch_connected(dpid, ports, held, now), now)
 
     def _settle_newcomers(self) -> None:
-        for newcomer in self._newcomers.settle(self.now()):
+        for newcomer, older in self._newcomers.settle(self.now()):
             dpid = newcomer.ready.dpid
-            older = self._switches[dpid].peer
             self._turn_away(
                 newcomer.connection, dpid, f"switch {dpid:#x} is connected already, from {older}, and answers"
             )

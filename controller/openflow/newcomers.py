@@ -50,11 +50,11 @@ class Newcomers:
         The place is given at once if it is free, else the connection that has it is probed.
         """
         dpid = ready.dpid
-        incumbent = self._switches.get(dpid)
+        waiting, incumbent = self._waiting.get(dpid), self._switches.get(dpid)
+        if waiting is not None and not waiting.connection.closed:
+            return True  # also where the place has become free just now: it is the other one's
         if incumbent is None:
             self._admit(connection, ready)
-        elif dpid in self._waiting:
-            return True
         else:
             incumbent.session.probe()
             self._waiting[dpid] = Newcomer(connection, ready, now + PROBE_S)

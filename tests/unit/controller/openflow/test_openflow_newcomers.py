@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import struct
 from collections.abc import Iterator
 
 import pytest
@@ -105,3 +106,38 @@ def test_a_switch_that_is_let_in_may_end_another_whose_second_connection_is_refu
         eventually(first.closed.is_set, "the first's end, which made room for six ports")
         assert connected() == {SECOND}
         assert "faults" not in shell.counters()
+
+
+class Withholding(RawSwitch):
+    """It keeps the last part of its inventory."""
+
+    def __init__(self, controller_port: int, dpid: int) -> None:
+        self.withheld = b""
+        super().__init__(controller_port, dpid)
+
+    def _answer(self, kind: int, xid: int, one: bytes) -> bytes:
+        answer = super()._answer(kind, xid, one)
+        if kind == ofp.OFPT_MULTIPART_REQUEST and one[8:10] == struct.pack("!H", ofp.OFPMP_METER_STATS):
+            self.withheld = answer
+            return b""
+        return answer
+
+
+def test_a_third_connection_does_not_take_the_place_that_a_second_one_waits_for(
+    plane: ControlPlane, shell: OpenFlowShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(newcomers, "PROBE_S", 3600.0)
+    monkeypatch.setattr(shell_module, "READ_FOR_S", 3600.0)
+    with contextlib.closing(Hesitating(shell.port, FIRST, 2)) as dead:
+        eventually(lambda: shell.call(plane.snapshot).switches, "the switch")
+        with raw_switch(shell.port, FIRST) as again:
+            eventually(lambda: dead.unanswered, "its probe")
+            third = Withholding(shell.port, FIRST)
+            with contextlib.closing(third):
+                eventually(lambda: third.withheld, "the third's inventory but for its last part")
+                with held(shell):
+                    dead.close()
+                    third.send(third.withheld)
+                eventually(third.closed.is_set, "the third's refusal")
+                eventually(lambda: ofp.OFPT_BUNDLE_CONTROL in again.received, "the second's state")
+                assert not again.closed.is_set()

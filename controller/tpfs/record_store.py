@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from controller.rare_log import RareLog
+from controller.schemes.scheme import Prediction
 from controller.tpfs.records import FinishedFlowColumns, Names, Records, RecordsError, RecordWindow, checked
 from protocol import control
 
@@ -52,6 +53,10 @@ class StoredRecords:
         self._saved_at = 0.0
         self._refusals = RareLog(_LOG)
 
+    def bound(self, prediction: Prediction) -> None:
+        """Keep as many records, and as old ones, as *prediction* says."""
+        self.window.most_records, self.window.most_age_s = prediction.most_records, prediction.most_age_s
+
     def restore(self) -> None:
         """Load what the store has."""
         if self._store is None:
@@ -85,7 +90,8 @@ class StoredRecords:
     def forget(self, since: float) -> None:
         """Delete flows that ended before *since*, and of those that are reported later."""
         self.since = since
-        before, self.window = self.window, RecordWindow()
+        before = self.window
+        self.window = RecordWindow(before.most_records, before.most_age_s)
         self._unsaved.clear()
         for chunk in before.chunks():
             later = chunk[chunk["end"] >= since]

@@ -186,8 +186,10 @@ class AgentServer:
 
     def crash_soon(self, host: str) -> None:
         """Have an agent crash, and return at once: for the channel's own thread (`on_joined`)."""
-        with suppress(SessionClosed):
-            self._sessions[host].queue(Crash())
+        session = self._sessions.get(host)  # a member that is only remembered has none
+        if session is not None:
+            with suppress(SessionClosed):
+                session.queue(Crash())
 
     def agents(self) -> list[AgentInfo]:
         """Return all members by name."""

@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
+from controller.agents.members_file import write_members
+from controller.agents.membership import Member
 from controller.fabric.graph import PortRef
 from controller.plane.faults import Fault, FaultBegan, FaultConflictError, FaultEnded, FaultError, Faults
 from controller.plane.naming import FabricNames
@@ -207,6 +209,19 @@ def test_an_agent_stays_down_until_its_fault_ends(tmp_path: Path, ports: Ports) 
     assert made(tmp_path, ports).holds_agent("h1")
     faults.end(fault.id)
     assert not faults.holds_agent("h1")
+
+
+def test_a_host_whose_agent_is_down_has_its_name_after_a_restart(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    member = Member("h1", "10.0.1.1", "00:00:00:00:01:01", ("10.128.1.1",), 7, "0.2.0")
+    write_members(tmp_path / "members.json", [member])
+    fault = Fault(1, "agent-down", "h1", 0.0)
+    (tmp_path / "faults.json").write_text(json.dumps({"faults": [asdict(fault)], "to_raise": []}))
+    with api_world(tmp_path) as world:
+        (host,) = eventually(lambda: world.get("/fabric")["hosts"], "the host")
+        assert host["name"] == "h1"
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 def test_a_file_of_an_earlier_version_is_read(tmp_path: Path, ports: Ports) -> None:

@@ -148,7 +148,8 @@ def _queues_on(
 ) -> list[FullestQueue]:
     """Return the fullest queues on the paths that a flow took, during its life."""
     used = [path for path in paths if str(path["stamp"]) in flow["paths"]] or list(paths)
-    ways = {way for path in used for way in views.ways_of(path, running.live.names())}
+    names = running.live.names()
+    ways = {way for path in used for way in views.ways_of(path, names)}
     return running.live.links.history.fullest(ways, flow["started_at"], flow["last_at"])
 
 

@@ -86,13 +86,21 @@ def fabric_view(
 def path_views(
     paths: Iterable[PathInfo], snapshot: FabricSnapshot, source: str, target: str
 ) -> list[PathView]:
-    """Return paths between two hosts (by name or address) by the names of their switches and links."""
+    """Return paths between two hosts (by name or address) by the names of their switches and links.
+
+    They may be older than *snapshot*: a path whose link is gone by then is left out, all are where a host has no place.
+    """
     names = FabricNames(snapshot)
-    hosts = {name: host for host in snapshot.hosts for name in (host.ipv4, host.name)}
+    hosts = {name: host for host in snapshot.hosts if host.place for name in (host.ipv4, host.name)}
+    if source not in hosts or target not in hosts:
+        return []
     stamps = {switch.stamp: switch.dpid for switch in snapshot.switches}
     shown: list[PathView] = []
     for path in paths:
-        ways = [names.link(PortRef(*way)) for way in zip(path.switches[:-1], path.ports[:-1], strict=True)]
+        steps = zip(path.switches[:-1], path.ports[:-1], strict=True)
+        ways = [link for step in steps if (link := names.link(PortRef(*step))) is not None]
+        if len(ways) < len(path.switches) - 1:
+            continue
         turn = stamps.get(path.stamp) if path.stamp else None
         shown.append(
             {
@@ -100,7 +108,7 @@ def path_views(
                 "switches": [names.switch(dpid) for dpid in path.switches],
                 "links": [
                     host_link(hosts[source], names),
-                    *(way.name for way in ways if way is not None),
+                    *(way.name for way in ways),
                     host_link(hosts[target], names),
                 ],
                 "turn": None if turn is None else names.switch(turn),

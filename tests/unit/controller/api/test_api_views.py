@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from controller.api import views
 from controller.fabric.graph import PortRef
 from controller.lifecycle import RunningController
+from controller.plane.naming import FabricNames
 from controller.plane.snapshot import FabricSnapshot, HostInfo, LinkInfo, PathInfo, SwitchInfo
 from protocol.control import ActiveFlows, FlowEntry
 from tests.unit.api_world import api_world
@@ -32,6 +35,18 @@ def fabric() -> FabricSnapshot:
 def paths() -> tuple[PathInfo, ...]:
     """Return the paths from the first host to the second one."""
     return tuple(PathInfo((1, 100 + spine, 2), (spine, 2, 99), 10 + spine) for spine in range(1, SPINES + 1))
+
+
+def test_what_is_gone_since_the_paths_were_found_is_in_no_path() -> None:
+    seen = fabric()
+    names = FabricNames(seen)
+    assert len(views.path_views(paths(), seen, "h1", "10.128.2.1")) == SPINES
+    unwired = replace(seen, links=seen.links[1:])  # that of the first leaf and the first spine
+    shown = views.path_views(paths(), unwired, "h1", "h2")
+    assert [path["stamp"] for path in shown] == list(range(12, 11 + SPINES))
+    assert views.ways_of(shown[0], names) == [("l1-s2", "ab"), ("l2-s2", "ba"), ("h2-l2", "ba")]
+    for hosts in (seen.hosts[:1], (seen.hosts[0], replace(seen.hosts[1], place=None))):
+        assert views.path_views(paths(), replace(seen, hosts=hosts), "h1", "h2") == []
 
 
 def test_a_flow_with_many_paths_costs_a_few_snapshots(

@@ -12,7 +12,7 @@ import numpy as np
 
 from controller.rare_log import RareLog
 from controller.schemes.scheme import Prediction
-from controller.tpfs.records import FinishedFlowColumns, Names, Records, RecordsError, RecordWindow, checked
+from controller.tpfs.records import Names, Records, RecordsError, RecordWindow, checked
 from protocol import control
 
 _LOG: Final = logging.getLogger("capstan.tpfs")
@@ -69,7 +69,7 @@ class StoredRecords:
         now = time.time()
         try:
             records, refused = checked(
-                _finished_of(report),
+                report,
                 host,
                 owners=owners,
                 hosts=self._hosts,
@@ -121,18 +121,3 @@ class StoredRecords:
                 self._store.prune(time.time() - self.window.most_age_s, self.window.most_records)
         except Exception as error:
             _LOG.error("records of finished flows are not stored: %s", error)
-
-
-def _finished_of(report: control.FinishedFlows) -> FinishedFlowColumns:
-    """Return the same without the message round it."""
-    return FinishedFlowColumns(
-        report.now_s,
-        report.protocol,
-        report.source,
-        report.source_port,
-        report.destination,
-        report.destination_port,
-        report.bytes,
-        report.start_s,
-        report.end_s,
-    )

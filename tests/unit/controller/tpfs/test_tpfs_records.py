@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.tpfs.records import RECORD, FinishedFlowColumns, Names, RecordsError, RecordWindow, checked
+from controller.tpfs.records import RECORD, Names, RecordsError, RecordWindow, checked
+from protocol.control import FinishedFlows
 from tests.unit.counted_calls import calls
 
 OWNERS = {"10.128.1.1": "h1", "10.128.2.1": "h2"}
-GOOD = FinishedFlowColumns(100.0, [6], ["10.128.1.1"], [40000], ["10.128.2.1"], [80], [5000], [98.0], [99.0])
+GOOD = FinishedFlows(100.0, [6], ["10.128.1.1"], [40000], ["10.128.2.1"], [80], [5000], [98.0], [99.0])
 
 
-def _check(said: FinishedFlowColumns, host: str = "h1") -> tuple[int, dict[str, int]]:
+def _check(said: FinishedFlows, host: str = "h1") -> tuple[int, dict[str, int]]:
     kept, refused = checked(said, host, owners=OWNERS, hosts=Names(), addresses=Names(), now=1000.0)
     return len(kept), dict(refused)
 
@@ -82,7 +83,7 @@ def test_numbers_beyond_all_bounds_are_refused_one_by_one() -> None:
     sizes = [5000, 1 << 62, -(1 << 62), (1 << 63) - 1, 5000]
     for more in ([], [1 << 70]):
         many = sizes + more
-        said = FinishedFlowColumns(
+        said = FinishedFlows(
             100.0,
             [6] * len(many),
             ["10.128.1.1"] * len(many),

@@ -193,7 +193,12 @@ class AgentServer:
 
     def agents(self) -> list[AgentInfo]:
         """Return all members by name."""
-        return self.call(lambda: asking.agent_infos(self._membership.members(), self._sessions))
+        return self.call(
+            lambda: [
+                asking.agent_info(member, self._sessions.get(member.host))
+                for member in self._membership.members()
+            ]
+        )
 
     def counters(self) -> dict[str, int]:
         """Return what happened on connections since the start, by name."""

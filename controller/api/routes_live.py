@@ -21,7 +21,7 @@ from controller.api.routing import get
 from controller.lifecycle import RunningController
 from controller.live.queue_history import FullestQueue
 from controller.live.stream import StreamError, stream_head
-from controller.live.topics import LOG_TOPICS, TOPICS, parse_topics, topic_of
+from controller.live.topics import LOG_TOPICS, TOPICS, event_object, parse_topics, topic_of
 
 FIRST_SAMPLE_S: Final = 1.0
 STATES: Final = ("active", "ended")
@@ -70,7 +70,7 @@ class LiveRoutes:
             None if topics.issuperset(LOG_TOPICS) else lambda event: topic_of(event) in topics,
         )
         names = self._running.live.names()
-        return {"events": [views.event_view(event, names) for event in logged], "cursor": cursor}
+        return {"events": [event_object(event, names) for event in logged], "cursor": cursor}
 
     @get("/links", Description("All links, with what they carry now.", answers_live.LinksView))
     def links(self) -> Any:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Collection, Iterable, Mapping
 
-from controller.agents.asking import AgentInfo
 from controller.api.answers import (
-    AgentObject,
-    EventObject,
     FabricView,
     ModesView,
     PathView,
@@ -21,9 +17,9 @@ from controller.api.answers import (
 from controller.api.answers_live import FaultChange, ModeAt
 from controller.fabric.graph import PortRef
 from controller.lifecycle import RunningController
-from controller.live.event_log import EventLog, Logged
+from controller.live.event_log import EventLog
 from controller.live.queue_history import Way
-from controller.live.topics import event_object, fault_object
+from controller.live.topics import fault_object
 from controller.plane.effects import ModeChanged
 from controller.plane.faults import FaultBegan, FaultEnded
 from controller.plane.naming import FabricNames, switch_names
@@ -246,16 +242,6 @@ def _port_queues(port: PortState, counters: tuple[QueueCounters, ...]) -> PortQu
             for queue, counter in enumerate(counters)
         ],
     }
-
-
-def event_view(logged: Logged, names: FabricNames) -> EventObject:
-    """Return one event of any kind."""
-    return event_object(logged, names)
-
-
-def agent_view(agent: AgentInfo) -> AgentObject:
-    """Return one agent."""
-    return dataclasses.asdict(agent)
 
 
 def scheme_view(current: CurrentScheme) -> SchemeView:

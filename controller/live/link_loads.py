@@ -132,11 +132,6 @@ class LinkLoads:
             dpid: counts for dpid, counts in self._old.items() if dpid in answering and dpid in known
         }
 
-    def forget(self) -> None:
-        """Forget what was read: it is too old to be compared with."""
-        for readings in (self._old, self._new, self._queued, self._queues):
-            readings.clear()
-
     def loads(self, names: FabricNames, rates: Mapping[str, float]) -> list[LinkLoad]:
         """Return the loads of all links.
 

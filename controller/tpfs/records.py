@@ -234,11 +234,6 @@ class RecordWindow:
                 self._count(host, -len(chunks.popleft().records))
         self._first_end = min((chunks[0].newest for chunks in self._hosts.values()), default=math.inf)
 
-    def all(self) -> Records:
-        """Return all records, oldest first within each host, shape (n,)."""
-        chunks = self.chunks()
-        return np.concatenate(chunks) if chunks else np.zeros(0, dtype=RECORD)
-
     def chunks(self) -> list[Records]:
         """Return all records in parts, oldest first within each host, without a copy of them."""
         return [chunk.records for own in self._hosts.values() for chunk in own]

@@ -287,14 +287,11 @@ def _read(file: Path) -> tuple[list[Fault], set[PortRef]]:
     """Return the faults, and the ports to raise."""
     try:
         document: Any = json.loads(file.read_text())
-        data = (
-            {"faults": document, "to_raise": []} if isinstance(document, list) else document
-        )  # a list: of a version before
         faults = [
             Fault(**{**entry, "ports": tuple(PortRef(*port) for port in entry["ports"])})
-            for entry in data["faults"]
+            for entry in document["faults"]
         ]
-        return faults, {PortRef(*port) for port in data["to_raise"]}
+        return faults, {PortRef(*port) for port in document["to_raise"]}
     except FileNotFoundError:
         return [], set()
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -233,13 +233,6 @@ def test_a_host_whose_agent_is_down_has_its_name_after_a_restart(
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
 
 
-def test_a_file_of_an_earlier_version_is_read(tmp_path: Path, ports: Ports) -> None:
-    fault = made(tmp_path, ports).begin("link-down", "l1-a9")
-    file = tmp_path / "faults.json"
-    file.write_text(json.dumps(json.loads(file.read_text())["faults"]))
-    assert made(tmp_path, ports).all() == [fault]
-
-
 def keep(directory: Path, *faults: Fault) -> None:
     """Write the file of a controller that had these faults."""
     document = {"faults": [asdict(fault) for fault in faults], "to_raise": []}
@@ -267,7 +260,7 @@ def test_a_switch_that_was_away_when_its_fault_ended_gets_its_ports_back(
     tmp_path: Path, restarts: bool
 ) -> None:
     fault = Fault(1, "switch-down", "l1", 0.0, (PortRef(1, 1), PortRef(1, 2)))
-    (tmp_path / "faults.json").write_text(json.dumps([asdict(fault)]))
+    keep(tmp_path, fault)
     with contextlib.ExitStack() as stack:
         world = stack.enter_context(api_world(tmp_path))
         world.ask("DELETE", "/faults/1")
@@ -284,7 +277,7 @@ def test_a_switch_that_was_away_when_its_fault_ended_gets_its_ports_back(
 def test_a_port_that_is_gone_leaves_the_others_to_their_fault(tmp_path: Path) -> None:
     """Of three ports that were down, the switch has come back without the first."""
     fault = Fault(1, "switch-down", "l1", 0.0, (PortRef(1, 9), PortRef(1, 1), PortRef(1, 2)))
-    (tmp_path / "faults.json").write_text(json.dumps([asdict(fault)]))
+    keep(tmp_path, fault)
     with api_world(tmp_path) as world:
         world.ask("DELETE", "/faults/1")
         with contextlib.closing(Raised(world.running.shell.port)) as switch:
@@ -321,7 +314,10 @@ def test_a_link_whose_port_is_gone_cannot_be_taken_down_and_a_switch_can(
     assert ports.down == set()
 
 
-@pytest.mark.parametrize("text", ["", "[]x", '[{"id": 1}]', '[{"id": 1, "ports": 5}]', '{"a": 1}'])
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]x", "[]", '{"faults": [{"id": 1}]}', '{"faults": [{"id": 1, "ports": 5}]}', '{"faults": []}'],
+)
 def test_a_file_that_cannot_be_read_is_no_reason_not_to_start(
     tmp_path: Path, ports: Ports, text: str
 ) -> None:

@@ -29,7 +29,7 @@ from controller.fabric.host_learning import HostLearning
 from controller.fabric.hosts import Hosts
 from controller.fabric.lldp import decode_lldp, encode_lldp
 from controller.fabric.switch_data import LOCAL_PORT_FIRST, Held, MeterReading, PacketOut, Port
-from controller.modes.leaf_modes import LeafModes, ModeInfo
+from controller.modes.leaf_modes import LeafModes
 from controller.modes.monitor import ModeChange
 from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.punts import punt_flows, punt_meters
@@ -297,10 +297,6 @@ class ControlPlane:
             settled=self._settled(),
             refused_hosts=self._hosts.refused,
         )
-
-    def modes(self) -> tuple[ModeInfo, ...]:
-        """Return modes of the leaves; empty under a scheme without modes."""
-        return self._modes.infos()
 
     def paths(self, host_a: str, host_b: str) -> tuple[PathInfo, ...]:
         """Return all equal-cost paths between two hosts, by name or IPv4 address; none if there is no way.

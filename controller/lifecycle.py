@@ -37,7 +37,7 @@ from controller.plane.effects import (
     SwitchDown,
     SwitchUp,
 )
-from controller.plane.faults import Faults
+from controller.plane.faults import Faults, PortsLeftOut
 from controller.plane.naming import FabricNames, switch_names
 from controller.plane.snapshot import FabricSnapshot, PathInfo
 from controller.process.control_thread import check_control_threads
@@ -228,10 +228,8 @@ class RunningController:
         """Return the names of the fabric as it is now."""
         return self.live.names()
 
-    def set_ports(self, ports: Iterable[PortRef], up: bool) -> frozenset[PortRef]:
-        """Take ports down, or up again. Return those whose switches are away; raise KeyError for a port that its
-        switch has not.
-        """
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> PortsLeftOut:
+        """Take ports down, or up again. Return those that are left out."""
         return self.shell.set_ports(ports, up)
 
     def set_limits(self, limits: Mapping[PortRef, PortLimit]) -> None:

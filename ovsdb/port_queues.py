@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Final
 
 from capstan_client.errors import CapstanError
@@ -175,19 +175,7 @@ class QueueCounters:
 
 def counters_to_text(ports: Mapping[str, Sequence[QueueCounters]]) -> str:
     """Return text for ``capstan-counters``; `counters_from_text` is its inverse."""
-    rows = {
-        name: [
-            [
-                queue.waiting_packets,
-                queue.waiting_bytes,
-                queue.dropped_packets,
-                queue.sent_packets,
-                queue.sent_bytes,
-            ]
-            for queue in queues
-        ]
-        for name, queues in ports.items()
-    }
+    rows = {name: [astuple(queue) for queue in queues] for name, queues in ports.items()}
     return json.dumps(rows, separators=(",", ":"))
 
 

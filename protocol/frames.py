@@ -161,12 +161,8 @@ def _reason(body: bytes, error: Exception) -> str:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as other:
         return f"frame is not a message: {shown(str(other))}"
     try:
-        build(kind, {key: value for key, value in data.items() if key in _names(kind)}, kind.type)
+        known = {item.name for item in fields(kind)}
+        build(kind, {key: value for key, value in data.items() if key in known}, kind.type)
     except PlainError as wrong:
         return str(wrong)
     return f"{kind.type}: {error}"
-
-
-def _names(kind: Any) -> set[str]:
-    """Return the fields of a message."""
-    return {item.name for item in fields(kind)}

@@ -87,10 +87,10 @@ def unconfirmed(
     return refused, silent
 
 
-async def flow_entries(
-    sessions: Mapping[str, AgentSession], forget: bool, timeout: float
-) -> dict[str, list[FlowEntry]]:
-    """Return the flow entries of all who answer within *timeout* seconds, by host."""
+async def flow_reports(
+    membership: Membership, sessions: Mapping[str, AgentSession], forget: bool, timeout: float
+) -> FlowReports:
+    """Return the flow entries of all members that answer within *timeout* seconds, and who does not."""
     pending: dict[str, tuple[AgentSession, int, asyncio.Future[list[FlowEntry]]]] = {}
     for host, session in list(sessions.items()):
         number, future = session.new_report()
@@ -107,34 +107,8 @@ async def flow_entries(
         session.drop_report(number)
         if future.done() and future.exception() is None:
             answers[host] = future.result()
-    return answers
-
-
-async def impair(session: AgentSession, host: str, impairment: Impair, timeout: float) -> None:
-    """Impair an agent's datagrams; return once it does. Raise ChannelError if it does not say so in time."""
-    try:
-        session.queue(impairment)
-        confirmed = session.ping(wait=True)
-        assert confirmed is not None
-        async with asyncio.timeout(timeout):
-            await confirmed
-    except TimeoutError:
-        raise ChannelError(f"agent {host!r} has not confirmed within {timeout:g} s") from None
-    except SessionClosed as error:
-        raise ChannelError(f"agent {host!r}: {error}") from None
-
-
-def agent_infos(members: Iterable[Member], sessions: Mapping[str, AgentSession]) -> list[AgentInfo]:
-    """Return all members by name."""
-    return [agent_info(member, sessions.get(member.host)) for member in members]
-
-
-async def flow_reports(
-    membership: Membership, sessions: Mapping[str, AgentSession], forget: bool, timeout: float
-) -> FlowReports:
-    """Return the flow entries of all members that answer within *timeout* seconds, and who does not."""
-    hosts = await flow_entries(sessions, forget, timeout)
-    return FlowReports(hosts, [member.host for member in membership.members() if member.host not in hosts])
+    missing = [member.host for member in membership.members() if member.host not in answers]
+    return FlowReports(answers, missing)
 
 
 async def impair_host(
@@ -145,15 +119,24 @@ async def impair_host(
     *,
     timeout: float,
 ) -> None:
-    """Impair a host's agent, by its name. Raise KeyError for no member, ChannelError for one without a
-    channel.
+    """Impair the datagrams of a host's agent, and return once it does. Raise KeyError for no member, ChannelError for
+    one without a channel, or that does not say so in time.
     """
     session = sessions.get(host)
     if session is None:
         if host in {member.host for member in membership.members()}:
             raise ChannelError(f"agent {host!r} has no channel to the controller now")
         raise KeyError(host)
-    await impair(session, host, impairment, timeout)
+    try:
+        session.queue(impairment)
+        confirmed = session.ping(wait=True)
+        assert confirmed is not None
+        async with asyncio.timeout(timeout):
+            await confirmed
+    except TimeoutError:
+        raise ChannelError(f"agent {host!r} has not confirmed within {timeout:g} s") from None
+    except SessionClosed as error:
+        raise ChannelError(f"agent {host!r}: {error}") from None
 
 
 async def applied(

@@ -186,12 +186,19 @@ class AgentServer:
 
     def crash_soon(self, host: str) -> None:
         """Have an agent crash, and return at once: for the channel's own thread (`on_joined`)."""
-        with suppress(SessionClosed):
-            self._sessions[host].queue(Crash())
+        session = self._sessions.get(host)  # a member that is only remembered has none
+        if session is not None:
+            with suppress(SessionClosed):
+                session.queue(Crash())
 
     def agents(self) -> list[AgentInfo]:
         """Return all members by name."""
-        return self.call(lambda: asking.agent_infos(self._membership.members(), self._sessions))
+        return self.call(
+            lambda: [
+                asking.agent_info(member, self._sessions.get(member.host))
+                for member in self._membership.members()
+            ]
+        )
 
     def counters(self) -> dict[str, int]:
         """Return what happened on connections since the start, by name."""

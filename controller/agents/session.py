@@ -193,10 +193,10 @@ class AgentSession:
     def close(self, reason: str) -> None:
         """End the channel; those who wait for an answer get SessionClosed. Harmless when it is closed."""
         self.end_reason = self.end_reason or reason
+        self._inbound.end()  # each time: what had arrived when it was closed has been taken meanwhile
         if self._closed:
             return
         self._closed = True
-        self._inbound.end()
         self.writer.transport.abort() if self.writer.transport.get_write_buffer_size() else self.writer.close()
         waiting: list[asyncio.Future[Any]] = [*self._reports.values()]
         waiting += [future for _, future in self._pings.values() if future is not None]

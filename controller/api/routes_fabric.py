@@ -118,7 +118,7 @@ class FabricRoutes:
 
     @get("/agents", Description("All host agents, with their counters.", answers.AgentsView))
     def agents(self) -> answers.AgentsView:
-        return {"agents": [views.agent_view(agent) for agent in self._running.agents.agents()]}
+        return {"agents": [dataclasses.asdict(agent) for agent in self._running.agents.agents()]}
 
     @get(
         "/queues",

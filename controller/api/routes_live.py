@@ -21,7 +21,7 @@ from controller.api.routing import get
 from controller.lifecycle import RunningController
 from controller.live.queue_history import FullestQueue
 from controller.live.stream import StreamError, stream_head
-from controller.live.topics import LOG_TOPICS, TOPICS, parse_topics, topic_of
+from controller.live.topics import LOG_TOPICS, TOPICS, event_object, parse_topics, topic_of
 
 FIRST_SAMPLE_S: Final = 1.0
 STATES: Final = ("active", "ended")
@@ -70,7 +70,7 @@ class LiveRoutes:
             None if topics.issuperset(LOG_TOPICS) else lambda event: topic_of(event) in topics,
         )
         names = self._running.live.names()
-        return {"events": [views.event_view(event, names) for event in logged], "cursor": cursor}
+        return {"events": [event_object(event, names) for event in logged], "cursor": cursor}
 
     @get("/links", Description("All links, with what they carry now.", answers_live.LinksView))
     def links(self) -> Any:
@@ -148,7 +148,8 @@ def _queues_on(
 ) -> list[FullestQueue]:
     """Return the fullest queues on the paths that a flow took, during its life."""
     used = [path for path in paths if str(path["stamp"]) in flow["paths"]] or list(paths)
-    ways = {way for path in used for way in views.ways_of(path, running.live.names())}
+    names = running.live.names()
+    ways = {way for path in used for way in views.ways_of(path, names)}
     return running.live.links.history.fullest(ways, flow["started_at"], flow["last_at"])
 
 

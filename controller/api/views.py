@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Collection, Iterable, Mapping
 
-from controller.agents.asking import AgentInfo
 from controller.api.answers import (
-    AgentObject,
-    EventObject,
     FabricView,
     ModesView,
     PathView,
@@ -21,9 +17,9 @@ from controller.api.answers import (
 from controller.api.answers_live import FaultChange, ModeAt
 from controller.fabric.graph import PortRef
 from controller.lifecycle import RunningController
-from controller.live.event_log import EventLog, Logged
+from controller.live.event_log import EventLog
 from controller.live.queue_history import Way
-from controller.live.topics import event_object, fault_object
+from controller.live.topics import fault_object
 from controller.plane.effects import ModeChanged
 from controller.plane.faults import FaultBegan, FaultEnded
 from controller.plane.naming import FabricNames, switch_names
@@ -86,13 +82,21 @@ def fabric_view(
 def path_views(
     paths: Iterable[PathInfo], snapshot: FabricSnapshot, source: str, target: str
 ) -> list[PathView]:
-    """Return paths between two hosts (by name or address) by the names of their switches and links."""
+    """Return paths between two hosts (by name or address) by the names of their switches and links.
+
+    They may be older than *snapshot*: a path whose link is gone by then is left out, all are where a host has no place.
+    """
     names = FabricNames(snapshot)
-    hosts = {name: host for host in snapshot.hosts for name in (host.ipv4, host.name)}
+    hosts = {name: host for host in snapshot.hosts if host.place for name in (host.ipv4, host.name)}
+    if source not in hosts or target not in hosts:
+        return []
     stamps = {switch.stamp: switch.dpid for switch in snapshot.switches}
     shown: list[PathView] = []
     for path in paths:
-        ways = [names.link(PortRef(*way)) for way in zip(path.switches[:-1], path.ports[:-1], strict=True)]
+        steps = zip(path.switches[:-1], path.ports[:-1], strict=True)
+        ways = [link for step in steps if (link := names.link(PortRef(*step))) is not None]
+        if len(ways) < len(path.switches) - 1:
+            continue
         turn = stamps.get(path.stamp) if path.stamp else None
         shown.append(
             {
@@ -100,7 +104,7 @@ def path_views(
                 "switches": [names.switch(dpid) for dpid in path.switches],
                 "links": [
                     host_link(hosts[source], names),
-                    *(way.name for way in ways if way is not None),
+                    *(way.name for way in ways),
                     host_link(hosts[target], names),
                 ],
                 "turn": None if turn is None else names.switch(turn),
@@ -238,16 +242,6 @@ def _port_queues(port: PortState, counters: tuple[QueueCounters, ...]) -> PortQu
             for queue, counter in enumerate(counters)
         ],
     }
-
-
-def event_view(logged: Logged, names: FabricNames) -> EventObject:
-    """Return one event of any kind."""
-    return event_object(logged, names)
-
-
-def agent_view(agent: AgentInfo) -> AgentObject:
-    """Return one agent."""
-    return dataclasses.asdict(agent)
 
 
 def scheme_view(current: CurrentScheme) -> SchemeView:

@@ -148,9 +148,6 @@ class SinglePathScheduler:
     def __contains__(self, flow: int) -> bool:
         return flow in self._flows
 
-    def __len__(self) -> int:
-        return len(self._flows)
-
     def _pass(self, now: float) -> None:
         """Take off what was sent since the last event."""
         for flow in self._flows.values():

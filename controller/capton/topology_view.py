@@ -51,6 +51,7 @@ class SnapshotReader:
             for link in snapshot.links
             if link.up and link.a.dpid in connected and link.b.dpid in connected
         ]
+        self._speeds = {end: link.speed_kbps for link in self._up for end in (link.a, link.b)}
         self._pods = self._pods_by_leaf()
 
     def topology(self) -> TopologyView:
@@ -103,7 +104,9 @@ class SnapshotReader:
         links = {}
         for dpid, hop in steps:
             end = PortRef(dpid, hop.port)
-            links[f"{self._names[dpid]}-{self._names[hop.to]}:{hop.port}"] = self._rate(end, self._speed(end))
+            links[f"{self._names[dpid]}-{self._names[hop.to]}:{hop.port}"] = self._rate(
+                end, self._speeds.get(end, 0)
+            )
         return SinglePath(0 if turn is None else stamps.get(turn, 0), tuple(links.items()))
 
     def _routing(self) -> Routing:
@@ -170,9 +173,6 @@ class SnapshotReader:
 
     def _rate(self, end: PortRef, speed_kbps: int) -> int:
         return self._rates.get((end.dpid, end.port)) or speed_kbps * 1000 or UNKNOWN_BPS
-
-    def _speed(self, end: PortRef) -> int:
-        return next((link.speed_kbps for link in self._up if end in (link.a, link.b)), 0)
 
     def _pods_by_leaf(self) -> dict[int, str]:
         """Return leaves that share switches of the first tier, where there is a second one; empty where there is

@@ -55,6 +55,13 @@ class _PendingRequest:
     retry_s: float = FIRST_RETRY_S
     requesters: dict[str, tuple[Arp, PortRef, float]] = field(default_factory=dict)
 
+    def note(self, request: Arp, place: PortRef, now: float) -> None:
+        """Remember who asks, in the place of those who have waited for too long."""
+        waiting = {ip: asked for ip, asked in self.requesters.items() if now - asked[2] <= WAIT_S}
+        if len(waiting) < REQUESTERS or request.sender_ip in waiting:
+            waiting[request.sender_ip] = (request, place, now)
+        self.requesters = waiting
+
 
 class Resolver:
     """The addresses that were asked for, who asked, and when each may be asked for again."""
@@ -79,8 +86,8 @@ class Resolver:
             if len(self._pending) >= PENDING:
                 return []
             pending = self._pending[request.target_ip] = _PendingRequest(now)
-        if len(pending.requesters) < REQUESTERS and request.sender_ip != NO_ADDRESS:
-            pending.requesters[request.sender_ip] = (request, place, now)
+        if request.sender_ip != NO_ADDRESS:
+            pending.note(request, place, now)
         if now < pending.retry_at:
             return []
         ports = [port for port in edge() if port != place]

@@ -167,22 +167,16 @@ class LiveFlows:
         """Return a flow whose timeline is gone, as the API shows it."""
         return self._past.get(number)
 
-    def newest(
+    def looked_at(
         self,
         before: int | None = None,
         state: str | None = None,
         traffic_class: str | None = None,
         host: str | None = None,
-    ) -> Iterator[dict[str, Any]]:
-        """Yield flows as the API shows them, the newest first, with a number below *before*, filtered."""
-        for _, shown in self.looked_at(before, state, traffic_class, host):
-            if shown is not None:
-                yield shown
-
-    def looked_at(
-        self, before: int | None, state: str | None, traffic_class: str | None, host: str | None
     ) -> Iterator[tuple[int, dict[str, Any] | None]]:
-        """Yield the number of each flow, the newest first, and the flow itself; None: the filter leaves it out."""
+        """Yield the number of each flow below *before*, the newest first, and the flow as the API shows it; None: the
+        filter leaves it out.
+        """
         oldest = next(iter(self._flows), self._next_id)  # all from it on are there
         for number in range(
             (self._next_id if before is None else min(before, self._next_id)) - 1, oldest - 1, -1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -93,8 +93,9 @@ class LinkLoads:
     """Keeps each switch's last two readings."""
 
     def __init__(self) -> None:
-        self._old: dict[PortRef, PortCount] = {}
-        self._new: dict[PortRef, PortCount] = {}
+        self._old: dict[int, Mapping[int, PortCount]] = {}
+        self._new: dict[int, Mapping[int, PortCount]] = {}
+        """By dpid and port."""
         self._queued: dict[PortRef, Counted] = {}
         self._queues: dict[PortRef, tuple[QueueLoad, ...]] = {}
 
@@ -115,24 +116,21 @@ class LinkLoads:
 
     def put(self, dpid: int, counts: Mapping[int, PortCount]) -> None:
         """Take a new reading of a switch's ports."""
-        for port, count in counts.items():
-            ref = PortRef(dpid, port)
-            last = self._new.get(ref)
-            if last is not None and count.at <= last.at:  # the same moment, or the switch began anew
-                self._old.pop(ref, None)
-            elif last is not None:
-                self._old[ref] = last
-            self._new[ref] = count
+        last = self._new.get(dpid, {})
+        # What was read at the same moment, or before the switch began anew, is left out.
+        self._old[dpid] = {
+            port: last[port] for port, count in counts.items() if port in last and last[port].at < count.at
+        }
+        self._new[dpid] = counts
 
-    def keep_only(self, dpids: Collection[int]) -> None:
-        """Leave out the loads of all other switches until they have sent another reading: theirs are not of now."""
-        for ref in [ref for ref in self._old if ref.dpid not in dpids]:
-            del self._old[ref]
-
-    def forget(self) -> None:
-        """Forget what was read: it is too old to be compared with."""
-        for readings in (self._old, self._new, self._queued, self._queues):
-            readings.clear()
+    def keep_only(self, answering: Container[int], known: Container[int]) -> None:
+        """Leave out the loads of switches that are not *answering*, until they have sent another reading: theirs are
+        not of now. Forget those that are not *known*: whatever can connect may call itself ever new switches.
+        """
+        self._new = {dpid: counts for dpid, counts in self._new.items() if dpid in known}
+        self._old = {
+            dpid: counts for dpid, counts in self._old.items() if dpid in answering and dpid in known
+        }
 
     def loads(self, names: FabricNames, rates: Mapping[str, float]) -> list[LinkLoad]:
         """Return the loads of all links.
@@ -146,8 +144,7 @@ class LinkLoads:
         counters = []
         for link in links:
             for direction, sender, receiver in (("ab", link.a, link.b), ("ba", link.b, link.a)):
-                sent = None if sender is None else self._new.get(sender)
-                received = None if receiver is None else self._new.get(receiver)
+                sent, received = _at(self._new, sender), _at(self._new, receiver)
                 if sent is not None:
                     counters.append((link.name, direction, sent.tx_bytes, sent.tx_packets))
                 elif received is not None:
@@ -166,7 +163,7 @@ class LinkLoads:
         """Return by what the sender's port has sent; where that is no port of a switch, by what the other has
         received."""
         for end, received in ((sender, False), (receiver, True)):
-            old, new = (None, None) if end is None else (self._old.get(end), self._new.get(end))
+            old, new = _at(self._old, end), _at(self._new, end)
             if old is None or new is None or not 0 < new.at - old.at < LONGEST_S:
                 continue
             octets = new.rx_bytes - old.rx_bytes if received else new.tx_bytes - old.tx_bytes
@@ -181,6 +178,11 @@ class LinkLoads:
             dropped = round(sum(queue.dropped_per_s for queue in queues), 2) if queues else None
             return Load(round(bits, 1), round(packets / seconds, 2), share, waiting, dropped, queues)
         return None
+
+
+def _at(readings: Mapping[int, Mapping[int, PortCount]], end: PortRef | None) -> PortCount | None:
+    """Return what was read at one end of a link; None: nothing, or it is no port of a switch."""
+    return None if end is None else readings.get(end.dpid, {}).get(end.port)
 
 
 def _queue_loads(

@@ -92,7 +92,7 @@ class LinkSampler(Sampler):
         self._totals = self._loads.counters(names.links)
         now = time.monotonic()
         self._answered_s = {dpid: at for dpid, at in self._answered_s.items() if now - at <= SILENT_S}
-        self._loads.keep_only(self._answered_s)
+        self._loads.keep_only(self._answered_s, names.dpids)
         self._loads.put_queues(self._queues(QUEUES_EVERY_S), now)
         loads = self._loads.loads(names, self._rates(names))
         if self._newest is None and not any(load.ab or load.ba for load in loads):

@@ -27,6 +27,8 @@ LOG: Final = logging.getLogger("capstan.stream")
 GATHER_S: Final = 0.02
 """What happens within this time goes out at once: one write a reader, not one an event."""
 BEAT_S: Final = 10.0
+NAMES_AGAIN_S: Final = 10.0
+"""After an attempt to get names that failed, which may take as long: meanwhile events have old ones."""
 MOST_READERS: Final = 1000
 
 
@@ -52,6 +54,8 @@ class EventStream:
         self._names_now = names
         self._names = FabricNames.empty()
         self._names_stale = True
+        self._names_wanted_at = 0.0
+        """After an attempt that failed."""
         self._names_kept = False
         self._version = version
         self._epoch = format(int(log.wall(0.0) * 1000) & 0xFFFFFFFFFF, "x")
@@ -248,13 +252,14 @@ class EventStream:
         return int(cursor)
 
     def _event_frame(self, logged: Logged) -> bytes:
-        if self._names_stale and not self._names_kept:
-            self._names_stale = False
+        if self._names_stale and not self._names_kept and time.monotonic() >= self._names_wanted_at:
             try:
                 self._names = self._names_now()
+                self._names_stale = False
             except (
                 Exception
             ) as error:  # the control plane is busy or ends: old names are better than no events
+                self._names_wanted_at = time.monotonic() + NAMES_AGAIN_S
                 LOG.warning("names of switches are not to be had: %s", error)
         identity = f"{self._epoch}-{logged.cursor}"
         return self._frame(topic_of(logged.data), event_object(logged, self._names), identity)

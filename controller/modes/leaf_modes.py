@@ -29,8 +29,8 @@ class LeafModes:
         """Have every leaf start OFF under a new mode rule; under the same one it keeps its mode."""
         rule = None if scheme.mode is None else (scheme.mode, packet_time_s)
         if rule != self._rule:
-            self._rule = rule
             self._monitor = None if scheme.mode is None else ModeMonitor(scheme.mode, packet_time_s)
+            self._rule = rule
 
     def watch(self, leaf: int, wanted: bool, now: float) -> None:
         """Watch *leaf* (a dpid), or do so no more."""

@@ -50,18 +50,20 @@ class Newcomers:
         The place is given at once if it is free, else the connection that has it is probed.
         """
         dpid = ready.dpid
-        incumbent = self._switches.get(dpid)
+        waiting, incumbent = self._waiting.get(dpid), self._switches.get(dpid)
+        if waiting is not None and not waiting.connection.closed:
+            return True  # also where the place has become free just now: it is the other one's
         if incumbent is None:
             self._admit(connection, ready)
-        elif dpid in self._waiting:
-            return True
         else:
             incumbent.session.probe()
             self._waiting[dpid] = Newcomer(connection, ready, now + PROBE_S)
         return False
 
-    def settle(self, now: float) -> list[Newcomer]:
-        """Let those in whose place has become free; return those to refuse, for the older connection has answered."""
+    def settle(self, now: float) -> list[tuple[Newcomer, str]]:
+        """Let those in whose place has become free; return those to refuse, for the older connection has answered, each
+        with that one's address: to let another in may end it.
+        """
         refused = []
         for dpid, newcomer in list(self._waiting.items()):
             incumbent = self._switches.get(dpid)
@@ -72,7 +74,7 @@ class Newcomers:
                 self._admit(newcomer.connection, newcomer.ready)
             elif incumbent.session.probe_answered:
                 del self._waiting[dpid]
-                refused.append(newcomer)
+                refused.append((newcomer, incumbent.peer))
             elif now >= newcomer.until:
                 del self._waiting[dpid]
                 self._close(

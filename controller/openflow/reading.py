@@ -32,8 +32,8 @@ _OXM: Final = struct.Struct("!HBB")
 _HELLO_ELEMENT: Final = EntryForm("hello element", 2, 4, aligned=False, padded=True)
 PORT_FORM: Final = EntryForm("port", 4, _PORT.size, most=MOST_PORTS)
 _PORT_PROPERTY: Final = EntryForm("port property", 2, 4, aligned=False, padded=True)
-FLOW_FORM: Final = EntryForm("flow description", 0, _FLOW.size + 16)
-"""Match and statistics of nothing take 8 B each."""
+FLOW_FORM: Final = EntryForm("flow description", 0, _FLOW.size + 16, most=1 << 17)
+"""Match and statistics of nothing take 8 B each. A leaf has three entries for each host of another leaf."""
 _PADDED_LIST: Final = {
     name: EntryForm(name, 2, 4, aligned=False, padded=True) for name in ("match", "flow statistics")
 }

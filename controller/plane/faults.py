@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from capstan_client.errors import CapstanError
 from controller.fabric.graph import PortRef
@@ -69,14 +69,21 @@ class FaultEnded:
     fault: Fault
 
 
+class PortsLeftOut(NamedTuple):
+    """Ports that were not set. ``away``: their switches are; ``missing``: their switches are here, without them."""
+
+    away: frozenset[PortRef] = frozenset()
+    missing: frozenset[PortRef] = frozenset()
+
+
 class Reach(Protocol):
     """What faults are made with."""
 
     def names(self) -> FabricNames:
         """Return the names of the fabric as it is now."""
 
-    def set_ports(self, ports: Iterable[PortRef], up: bool) -> frozenset[PortRef]:
-        """Take ports down or up. Return those whose switches are away."""
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> PortsLeftOut:
+        """Take ports down or up. Return those that are left out."""
 
     def set_limits(self, limits: Mapping[PortRef, PortLimit]) -> None:
         """Limit just these ports."""
@@ -193,7 +200,9 @@ class Faults:
         elif fault.kind == "agent-down":
             self._crash(fault.target)
         else:
-            self._reach.set_ports(set(fault.ports) - self._held(others), False)
+            ports = set(fault.ports) - self._held(others)
+            if ports and self._reach.set_ports(ports, False).missing == ports:
+                raise FaultConflictError(f"{fault.target} cannot be taken down: its ports are gone")
 
     def _unmake(self, fault: Fault, rest: list[Fault], raised: set[PortRef]) -> None:
         if fault.kind == "slow-link":
@@ -203,7 +212,11 @@ class Faults:
             ):  # a switch that comes back gets it again
                 _LOG.warning("%s is not as fast as it was: %s", fault.target, text)
         elif raised:  # an agent comes back by itself
-            self._to_raise -= raised - self._reach.set_ports(raised, True)
+            left_out = self._reach.set_ports(raised, True)
+            if left_out.missing:  # a port that comes back is up
+                gone = ", ".join(f"{port.port} of switch {port.dpid:#x}" for port in sorted(left_out.missing))
+                _LOG.warning("%s is no longer down, and has lost ports meanwhile: %s", fault.target, gone)
+            self._to_raise -= raised - left_out.away
 
     def _slow(self, fault: Fault, others: list[Fault]) -> None:
         self._reach.set_limits(_limits([*others, fault]))
@@ -274,14 +287,11 @@ def _read(file: Path) -> tuple[list[Fault], set[PortRef]]:
     """Return the faults, and the ports to raise."""
     try:
         document: Any = json.loads(file.read_text())
-        data = (
-            {"faults": document, "to_raise": []} if isinstance(document, list) else document
-        )  # a list: of a version before
         faults = [
             Fault(**{**entry, "ports": tuple(PortRef(*port) for port in entry["ports"])})
-            for entry in data["faults"]
+            for entry in document["faults"]
         ]
-        return faults, {PortRef(*port) for port in data["to_raise"]}
+        return faults, {PortRef(*port) for port in document["to_raise"]}
     except FileNotFoundError:
         return [], set()
     except (OSError, ValueError, KeyError, TypeError) as error:

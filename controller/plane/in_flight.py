@@ -45,10 +45,6 @@ class InFlight:
         if dpid in self._open:
             self._open[dpid] = (self._open[dpid][0], now)
 
-    def open(self, dpid: int) -> bool:
-        """Return whether the switch has yet to confirm something."""
-        return dpid in self._open
-
     def unconfirmed(self, now: float) -> frozenset[int]:
         """Return switches that have yet to confirm something."""
         self._expire(now)

@@ -44,6 +44,7 @@ class FabricNames:
 
     def __init__(self, snapshot: FabricSnapshot) -> None:
         self._names = switch_names(snapshot.switches)
+        self.dpids = frozenset(self._names)
         self._tiers = {switch.dpid: switch.tier for switch in snapshot.switches}
         self._top = max((switch.tier for switch in snapshot.switches if switch.tier is not None), default=0)
         self.connected = frozenset(switch.dpid for switch in snapshot.switches if switch.connected)

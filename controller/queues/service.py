@@ -140,6 +140,7 @@ class QueueService:
             self._limits = by_switch
             for dpid in changed:
                 if dpid in self._switches:
+                    self._switches[dpid].refused = ""
                     self._switches[dpid].outdated = True
         if changed:
             self._watcher.post(self._bring_all)

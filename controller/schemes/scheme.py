@@ -136,7 +136,7 @@ class ModeRule:
     """When a leaf is ON: from the first short packet until a sampling time passes without one."""
 
     sampling_packet_times: Positive = 6.25
-    quiet_intervals: Annotated[int, Meta(ge=1)] = 1
+    quiet_intervals: Annotated[int, Meta(ge=1, le=1024)] = 1
     longest_hold: Annotated[int, Meta(ge=1, le=1024)] = 4
     """The hold doubles where a leaf turned ON again soon, up to so many times the shortest one; 1: never (CAPS,
     Algorithm 1)."""
@@ -226,7 +226,7 @@ class Admission(AdmissionPolicy):
     """Of the network, for ``threshold_by_load``."""
     threshold_by_load: tuple[LoadThreshold, ...] = ()
     """The row whose load is nearest counts (CAPTON, Table 4); without rows, ``threshold_bytes``."""
-    least_share: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    least_share: Annotated[float, Meta(ge=1e-6, le=1)] = 1.0
     ageing_bytes_per_s: Annotated[int, Meta(ge=0, le=1 << 40)] = 0
     finish_timeout_s: Annotated[float, Meta(gt=0, le=600)] = 0.5
     """See `controller.capton.scheduler.Parameters`."""

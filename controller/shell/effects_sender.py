@@ -8,6 +8,7 @@ from typing import Final
 from controller.fabric.graph import PortRef
 from controller.openflow.connection import SwitchConnection
 from controller.plane.effects import Effects, ModeChanged, SwitchTurnedAway
+from controller.plane.faults import PortsLeftOut
 from controller.shell.context import ShellContext
 
 LOG: Final = logging.getLogger(__name__)
@@ -56,28 +57,19 @@ class EffectsSender:
             connection.session.read_ports()
             self._board.flush(connection)
 
-    def set_ports(self, ports: tuple[PortRef, ...], up: bool) -> frozenset[PortRef]:
-        """Take ports down, or up, and return those whose switches are away, which are left out.
-
-        Raises KeyError for ports that their switches have not, after all others are set.
-        """
-        missing = self.set_ports_there_are(ports, up)
-        away = frozenset(port for port in missing if port.dpid not in self._switches)
-        if gone := [f"port {port.port} of switch {port.dpid:#x}" for port in missing if port not in away]:
-            raise KeyError(", ".join(gone))
-        return away
-
-    def set_ports_there_are(self, ports: tuple[PortRef, ...], up: bool) -> tuple[PortRef, ...]:
-        """Take ports down, or up. Return those that are left out: their switches are away, or have no such port."""
-        missing = []
+    def set_ports(self, ports: tuple[PortRef, ...], up: bool) -> PortsLeftOut:
+        """Take ports down, or up, and return those that are left out."""
+        away, missing = set(), set()
         for port in ports:
             connection = self._switches.get(port.dpid)
-            if connection is None or not connection.session.has_port(port.port):
-                missing.append(port)
-                continue
-            connection.session.set_port(port.port, up)
-            self._board.flush(connection)
-        return tuple(missing)
+            if connection is None:
+                away.add(port)
+            elif not connection.session.has_port(port.port):
+                missing.add(port)
+            else:
+                connection.session.set_port(port.port, up)
+                self._board.flush(connection)
+        return PortsLeftOut(frozenset(away), frozenset(missing))
 
     def _send_updates(self, effects: Effects, noticed: float) -> None:
         changes = {event.leaf: event for event in effects.events if isinstance(event, ModeChanged)}

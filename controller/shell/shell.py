@@ -46,6 +46,7 @@ from controller.openflow.session_events import (
 from controller.openflow.switchboard import Switchboard
 from controller.openflow.tls import SwitchTlsContexts
 from controller.plane.effects import Effects, SwitchTurnedAway
+from controller.plane.faults import PortsLeftOut
 from controller.process.control_thread import ControlThread
 from controller.shell.confirmations import Confirmations
 from controller.shell.context import ShellContext
@@ -181,16 +182,13 @@ class OpenFlowShell:
         """Ask all switches for their ports' counters; a `PortCounters` event each answers. Returns at once."""
         self.post(self._sender.read_ports)
 
-    def set_ports(self, ports: Iterable[PortRef], up: bool) -> frozenset[PortRef]:
-        """Have ports taken down, or up again, and return those whose switches are away, which are left out.
-
-        Raises KeyError for a port that its switch has not.
-        """
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> PortsLeftOut:
+        """Have ports taken down, or up again, and return those that are left out."""
         return self.call(partial(self._sender.set_ports, tuple(ports), up))
 
     def set_ports_soon(self, ports: Iterable[PortRef], up: bool) -> None:
-        """Do so soon: for the shell's own thread, and others who cannot wait. Ports that are gone are left out."""
-        self.post(partial(self._sender.set_ports_there_are, tuple(ports), up))
+        """Do so soon: for the shell's own thread, and others who cannot wait."""
+        self.post(partial(self._sender.set_ports, tuple(ports), up))
 
     def errors(self) -> tuple[SwitchError, ...]:
         """Return the last errors that switches answered with, oldest first."""
@@ -207,7 +205,7 @@ class OpenFlowShell:
             self._poll(0.0 if self._backlog else self._patience())
             self._report_lost()
             self._work()
-            self._settle_newcomers()
+            self._guarded("connections of switches that have one", self._settle_newcomers, self.now())
             self._report_lost()
         self._board.close_all("the controller ends")
         self._selector.close()
@@ -362,9 +360,8 @@ class OpenFlowShell:
         self._guarded("a new switch", lambda: plane.switch_connected(dpid, ports, held, now), now)
 
     def _settle_newcomers(self) -> None:
-        for newcomer in self._newcomers.settle(self.now()):
+        for newcomer, older in self._newcomers.settle(self.now()):
             dpid = newcomer.ready.dpid
-            older = self._switches[dpid].peer
             self._turn_away(
                 newcomer.connection, dpid, f"switch {dpid:#x} is connected already, from {older}, and answers"
             )

@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 
 from controller.fabric.graph import PortRef
 from controller.plane.effects import Effects
+from controller.plane.faults import PortsLeftOut
 from controller.shell.shell_events import ShellEvent
 
 T = TypeVar("T")
@@ -49,8 +50,8 @@ class Shell(Protocol):
     def read_ports(self) -> None:
         """Ask all switches for their ports' counters."""
 
-    def set_ports(self, ports: Iterable[PortRef], up: bool) -> frozenset[PortRef]:
-        """Take ports down, or up again. Return those whose switches are away."""
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> PortsLeftOut:
+        """Take ports down, or up again. Return those that are left out."""
 
     def set_ports_soon(self, ports: Iterable[PortRef], up: bool) -> None:
         """Take ports down, or up again, soon."""
@@ -105,9 +106,9 @@ class SwitchlessShell:
     def read_ports(self) -> None:
         """Return: there are no ports."""
 
-    def set_ports(self, ports: Iterable[PortRef], up: bool) -> frozenset[PortRef]:
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> PortsLeftOut:
         """Return all: their switches are away."""
-        return frozenset(ports)
+        return PortsLeftOut(away=frozenset(ports))
 
     def set_ports_soon(self, ports: Iterable[PortRef], up: bool) -> None:
         """Return: their switches are away."""

@@ -227,6 +227,10 @@ class TypeLearner:
             self._errors.say(f"a turn of learning flow types has failed: {traceback.format_exc(limit=-3)}")
 
     def _restore(self) -> None:
+        with self._changed:
+            priority = self._priority
+        if priority is not None and priority.prediction is not None:
+            self._records.bound(priority.prediction)  # before anything is too old, in the store, too
         try:
             self._records.restore()
         except Exception as error:  # what ends from now on can be learnt from
@@ -278,11 +282,8 @@ class TypeLearner:
 
     def _compute(self, priority: Priority, version: int) -> None:
         assert priority.prediction is not None
+        self._records.bound(priority.prediction)
         window = self._records.window
-        window.most_records, window.most_age_s = (
-            priority.prediction.most_records,
-            priority.prediction.most_age_s,
-        )
         window.expire(time.time())
         began = time.monotonic()
         if len(window) < LEAST_RECORDS:

@@ -11,7 +11,8 @@ from typing import Final, Protocol
 import numpy as np
 
 from controller.rare_log import RareLog
-from controller.tpfs.records import FinishedFlowColumns, Names, Records, RecordsError, RecordWindow, checked
+from controller.schemes.scheme import Prediction
+from controller.tpfs.records import Names, Records, RecordsError, RecordWindow, checked
 from protocol import control
 
 _LOG: Final = logging.getLogger("capstan.tpfs")
@@ -52,6 +53,10 @@ class StoredRecords:
         self._saved_at = 0.0
         self._refusals = RareLog(_LOG)
 
+    def bound(self, prediction: Prediction) -> None:
+        """Keep as many records, and as old ones, as *prediction* says."""
+        self.window.most_records, self.window.most_age_s = prediction.most_records, prediction.most_age_s
+
     def restore(self) -> None:
         """Load what the store has."""
         if self._store is None:
@@ -64,7 +69,7 @@ class StoredRecords:
         now = time.time()
         try:
             records, refused = checked(
-                _finished_of(report),
+                report,
                 host,
                 owners=owners,
                 hosts=self._hosts,
@@ -85,7 +90,8 @@ class StoredRecords:
     def forget(self, since: float) -> None:
         """Delete flows that ended before *since*, and of those that are reported later."""
         self.since = since
-        before, self.window = self.window, RecordWindow()
+        before = self.window
+        self.window = RecordWindow(before.most_records, before.most_age_s)
         self._unsaved.clear()
         for chunk in before.chunks():
             later = chunk[chunk["end"] >= since]
@@ -115,18 +121,3 @@ class StoredRecords:
                 self._store.prune(time.time() - self.window.most_age_s, self.window.most_records)
         except Exception as error:
             _LOG.error("records of finished flows are not stored: %s", error)
-
-
-def _finished_of(report: control.FinishedFlows) -> FinishedFlowColumns:
-    """Return the same without the message round it."""
-    return FinishedFlowColumns(
-        report.now_s,
-        report.protocol,
-        report.source,
-        report.source_port,
-        report.destination,
-        report.destination_port,
-        report.bytes,
-        report.start_s,
-        report.end_s,
-    )

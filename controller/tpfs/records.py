@@ -10,13 +10,13 @@ import heapq
 import math
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capstan_client.errors import CapstanError
+from protocol.control import FinishedFlows
 
 RECORD: Final = np.dtype(
     [
@@ -66,25 +66,8 @@ class Names:
         return number
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedFlowColumns:
-    """What an agent says of flows that have ended: columns of equal length, times on its host's clock.
-
-    now_s: that clock when it said so. bytes: payload.
-    """
-
-    now_s: float
-    protocol: Sequence[int]
-    source: Sequence[str]
-    source_port: Sequence[int]
-    destination: Sequence[str]
-    destination_port: Sequence[int]
-    bytes: Sequence[int]
-    start_s: Sequence[float]
-    end_s: Sequence[float]
-
-    def __len__(self) -> int:
-        return len(self.bytes)
+FinishedFlowColumns = FinishedFlows
+"""As `simulation.learning` calls them."""
 
 
 class RecordsError(CapstanError, ValueError):
@@ -92,7 +75,7 @@ class RecordsError(CapstanError, ValueError):
 
 
 def checked(
-    report: FinishedFlowColumns,
+    report: FinishedFlows,
     host: str,
     *,
     owners: Mapping[str, str],
@@ -114,12 +97,12 @@ def checked(
         report.destination,
         report.destination_port,
     )
-    if any(len(column) != len(report) for column in (*columns, report.start_s, report.end_s)):
+    if any(len(column) != len(report.bytes) for column in (*columns, report.start_s, report.end_s)):
         raise RecordsError("columns of flow records differ in length")
     if not math.isfinite(report.now_s):
         raise RecordsError(f"flow records were sent at {report.now_s}")
     numbers = _Columns.of(report)
-    good = np.ones(len(report), dtype=bool)
+    good = np.ones(len(report.bytes), dtype=bool)
     refused: Counter[str] = Counter()
     for reason, mask in _reasons(report, numbers, host, owners):  # the first that applies counts
         count = int(np.count_nonzero(mask & good))
@@ -151,7 +134,7 @@ class _Columns(NamedTuple):
     protocol: NDArray[np.int64]
 
     @classmethod
-    def of(cls, report: FinishedFlowColumns) -> _Columns:
+    def of(cls, report: FinishedFlows) -> _Columns:
         """Return them; times stay in the agent's clock."""
         return cls(
             _integers(report.bytes),
@@ -164,7 +147,7 @@ class _Columns(NamedTuple):
 
 
 def _reasons(
-    report: FinishedFlowColumns, numbers: _Columns, host: str, owners: Mapping[str, str]
+    report: FinishedFlows, numbers: _Columns, host: str, owners: Mapping[str, str]
 ) -> list[tuple[str, NDArray[np.bool_]]]:
     """Return all reasons to refuse records, each with the records that it applies to."""
     start, end = numbers.start, numbers.end
@@ -250,11 +233,6 @@ class RecordWindow:
             while chunks and chunks[0].newest < oldest:
                 self._count(host, -len(chunks.popleft().records))
         self._first_end = min((chunks[0].newest for chunks in self._hosts.values()), default=math.inf)
-
-    def all(self) -> Records:
-        """Return all records, oldest first within each host, shape (n,)."""
-        chunks = self.chunks()
-        return np.concatenate(chunks) if chunks else np.zeros(0, dtype=RECORD)
 
     def chunks(self) -> list[Records]:
         """Return all records in parts, oldest first within each host, without a copy of them."""

@@ -132,7 +132,7 @@ class _Views:
         self._flows.take("h2", good, now, OWNERS)
         sample = self._flows.step(now)
         assert any(flow["source"] == "h2" for flow in sample["flows"]), "another agent's flow is not shown"
-        _say([sample, list(self._flows.newest())])
+        _say([sample, list(self._flows.looked_at())])
         resent = self._resent.view(now)
         _say([resent.bytes, resent.episodes, [dataclasses.asdict(one) for one in resent.newest]])
         _say([dataclasses.asdict(one.data) for one in self._events.since(0)])

@@ -206,6 +206,27 @@ def test_a_channel_that_is_over_holds_no_half(tmp_path: Path) -> None:
         eventually(lambda: halves.total_bytes == 0, "nothing")
 
 
+def test_a_channel_that_is_closed_here_holds_no_half_of_what_had_arrived() -> None:
+    """An agent's successor closed it while it was not read."""
+    halves = HalfFrames()
+
+    async def talk() -> None:
+        ours, agents = socket.socketpair()
+        reader, writer = await asyncio.open_connection(sock=ours)
+        session = AgentSession(reader, writer, Timing(), lambda: None, lambda session, report: None, halves)
+        running = asyncio.create_task(session.run())
+        with agents:
+            agents.sendall(begun("counters", 1 << 16))
+            while halves.total_bytes != 105:
+                await asyncio.sleep(0.001)
+            reader.feed_data(b"x" * 50)
+            session.close("another channel of this host")
+            await running
+
+    asyncio.run(talk())
+    assert halves.total_bytes == 0
+
+
 def test_time_in_which_the_loop_did_not_run_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     """One agent's message took it for 14 s, and all others' channels were closed at the end."""
     clock = VirtualClock()

@@ -161,6 +161,17 @@ BAD_SCHEMES: list[tuple[dict[str, Any], str, str]] = [
     ({}, "body", "field 'scheme' is missing"),
     ({"scheme": "caps", "overrides": {"shortt": {}}}, "overrides", "did you mean 'short'?"),
     ({"scheme": "caps", "overrides": {"short.coding.max_k": 0}}, "overrides.short.coding.max_k", "1..128"),
+    # what the compiled code has no numbers for
+    (
+        {"scheme": "caps", "overrides": {"mode.quiet_intervals": 5_000_000_000}},
+        "overrides.mode.quiet_intervals",
+        "must be 1..1024",
+    ),
+    (
+        {"scheme": "capton", "overrides": {"admission.least_share": 1e-7}},
+        "overrides.admission.least_share",
+        "must be 1e-06 to 1",
+    ),
     ({"scheme": "caps", "overrides": []}, "body.overrides", "expected an object"),
     ({"scheme": "caps", "packet_time_us": 0}, "body.packet_time_us", "above 0"),
     ({"scheme": "caps", "packet_time_us": -1}, "body.packet_time_us", "above 0"),

@@ -14,8 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
+from controller.agents.members_file import write_members
+from controller.agents.membership import Member
 from controller.fabric.graph import PortRef
-from controller.plane.faults import Fault, FaultBegan, FaultConflictError, FaultEnded, FaultError, Faults
+from controller.plane.faults import (
+    Fault,
+    FaultBegan,
+    FaultConflictError,
+    FaultEnded,
+    FaultError,
+    Faults,
+    PortsLeftOut,
+)
 from controller.plane.naming import FabricNames
 from ovsdb.port_queues import PortLimit
 from tests.unit.api_world import api_world
@@ -34,6 +44,7 @@ class Ports:
         self.reported: list[FaultBegan | FaultEnded] = []
         self.away: set[int] = set()
         """Switches."""
+        self.gone: set[PortRef] = set()
 
     def names(self) -> FabricNames:
         return FabricNames(snapshot())
@@ -48,12 +59,13 @@ class Ports:
     def crash_agent(self, host: str) -> None:
         self.agents.remove(host)
 
-    def set_ports(self, ports: Iterable[PortRef], up: bool) -> frozenset[PortRef]:
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> PortsLeftOut:
         away = frozenset(port for port in ports if port.dpid in self.away)
-        for port in set(ports) - away:
+        missing = (frozenset(ports) - away) & self.gone
+        for port in set(ports) - away - missing:
             assert (port in self.down) == up, "set once each way"
             (self.down.discard if up else self.down.add)(port)
-        return away
+        return PortsLeftOut(away, missing)
 
 
 @pytest.fixture
@@ -209,25 +221,37 @@ def test_an_agent_stays_down_until_its_fault_ends(tmp_path: Path, ports: Ports) 
     assert not faults.holds_agent("h1")
 
 
-def test_a_file_of_an_earlier_version_is_read(tmp_path: Path, ports: Ports) -> None:
-    fault = made(tmp_path, ports).begin("link-down", "l1-a9")
-    file = tmp_path / "faults.json"
-    file.write_text(json.dumps(json.loads(file.read_text())["faults"]))
-    assert made(tmp_path, ports).all() == [fault]
+def test_a_host_whose_agent_is_down_has_its_name_after_a_restart(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    member = Member("h1", "10.0.1.1", "00:00:00:00:01:01", ("10.128.1.1",), 7, "0.2.0")
+    write_members(tmp_path / "members.json", [member])
+    keep(tmp_path, Fault(1, "agent-down", "h1", 0.0))
+    with api_world(tmp_path) as world:
+        (host,) = eventually(lambda: world.get("/fabric")["hosts"], "the host")
+        assert host["name"] == "h1"
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+def keep(directory: Path, *faults: Fault) -> None:
+    """Write the file of a controller that had these faults."""
+    document = {"faults": [asdict(fault) for fault in faults], "to_raise": []}
+    (directory / "faults.json").write_text(json.dumps(document))
 
 
 class Raised(RawSwitch):
-    """It keeps which ports it was asked to take up."""
+    """It keeps which ports it was asked to take down and up."""
 
     def __init__(self, controller_port: int) -> None:
+        self.taken_down: list[int] = []
         self.raised: list[int] = []
         super().__init__(controller_port, 1)
 
     def _answer(self, kind: int, xid: int, one: bytes) -> bytes:
         if kind == ofp.OFPT_PORT_MOD:
             number, config, mask = struct.unpack("!8xI4x6x2xII", one[:32])
-            assert (config, mask) == (0, ofp.OFPPC_PORT_DOWN)
-            self.raised.append(number)
+            assert mask == ofp.OFPPC_PORT_DOWN
+            (self.taken_down if config else self.raised).append(number)
         return super()._answer(kind, xid, one)
 
 
@@ -236,7 +260,7 @@ def test_a_switch_that_was_away_when_its_fault_ended_gets_its_ports_back(
     tmp_path: Path, restarts: bool
 ) -> None:
     fault = Fault(1, "switch-down", "l1", 0.0, (PortRef(1, 1), PortRef(1, 2)))
-    (tmp_path / "faults.json").write_text(json.dumps([asdict(fault)]))
+    keep(tmp_path, fault)
     with contextlib.ExitStack() as stack:
         world = stack.enter_context(api_world(tmp_path))
         world.ask("DELETE", "/faults/1")
@@ -253,18 +277,47 @@ def test_a_switch_that_was_away_when_its_fault_ended_gets_its_ports_back(
 def test_a_port_that_is_gone_leaves_the_others_to_their_fault(tmp_path: Path) -> None:
     """Of three ports that were down, the switch has come back without the first."""
     fault = Fault(1, "switch-down", "l1", 0.0, (PortRef(1, 9), PortRef(1, 1), PortRef(1, 2)))
-    (tmp_path / "faults.json").write_text(json.dumps([asdict(fault)]))
+    keep(tmp_path, fault)
     with api_world(tmp_path) as world:
         world.ask("DELETE", "/faults/1")
         with contextlib.closing(Raised(world.running.shell.port)) as switch:
             eventually(lambda: switch.raised == [1, 2], "the ports that are there")
-            with pytest.raises(KeyError, match="port 9 of switch 0x1"):
-                world.running.set_ports((PortRef(1, 9), PortRef(1, 2)), True)
+            left_out = world.running.set_ports((PortRef(1, 9), PortRef(1, 2), PortRef(2, 1)), True)
+            assert left_out == PortsLeftOut(frozenset({PortRef(2, 1)}), frozenset({PortRef(1, 9)}))
             eventually(lambda: switch.raised == [1, 2, 2], "the port after it")
+            assert switch.taken_down == []
             assert "faults" not in world.running.shell.counters()
 
 
-@pytest.mark.parametrize("text", ["", "[]x", '[{"id": 1}]', '[{"id": 1, "ports": 5}]', '{"a": 1}'])
+def test_a_fault_ends_where_a_port_of_it_is_gone(tmp_path: Path) -> None:
+    """The bridge was made anew with fewer ports."""
+    keep(tmp_path, Fault(1, "switch-down", "l1", 0.0, (PortRef(1, 9), PortRef(1, 1), PortRef(1, 2))))
+    with api_world(tmp_path) as world, contextlib.closing(Raised(world.running.shell.port)) as switch:
+        eventually(lambda: switch.taken_down == [1, 2], "the ports that are there")
+        assert world.ask("DELETE", "/faults/1") == {"ended": 1}
+        eventually(lambda: sorted(switch.raised) == [1, 2], "both ports")
+        assert world.get("/faults")["faults"] == []
+    assert json.loads((tmp_path / "faults.json").read_text()) == {"faults": [], "to_raise": []}
+
+
+def test_a_link_whose_port_is_gone_cannot_be_taken_down_and_a_switch_can(
+    tmp_path: Path, ports: Ports
+) -> None:
+    faults = made(tmp_path, ports)
+    ports.gone = {PortRef(9, 1)}
+    with pytest.raises(FaultConflictError, match="l1-a9 cannot be taken down: its ports are gone"):
+        faults.begin("link-down", "l1-a9")
+    assert made(tmp_path, ports).all() == []
+    switch = faults.begin("switch-down", "a9")
+    assert ports.down == {PortRef(9, 2), PortRef(9, 3)}
+    faults.end(switch.id)
+    assert ports.down == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]x", "[]", '{"faults": [{"id": 1}]}', '{"faults": [{"id": 1, "ports": 5}]}', '{"faults": []}'],
+)
 def test_a_file_that_cannot_be_read_is_no_reason_not_to_start(
     tmp_path: Path, ports: Ports, text: str
 ) -> None:

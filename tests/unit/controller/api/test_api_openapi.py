@@ -18,6 +18,7 @@ from controller.api.describing import MOST, Open, With
 from controller.api.openapi import openapi_document
 from controller.api.schemas import Schemas
 from controller.live.event_log import EventLog
+from controller.live.topics import event_object
 from controller.openflow.errors import SwitchError
 from controller.plane.effects import ModeChanged
 from controller.plane.naming import FabricNames
@@ -139,7 +140,7 @@ def test_a_fabric_with_switches_links_and_modes_fits_its_description(world: Worl
         (
             "EventsView",
             {
-                "events": [views.event_view(one, FabricNames(snapshot)) for one in events.since(0)],
+                "events": [event_object(one, FabricNames(snapshot)) for one in events.since(0)],
                 "cursor": 1,
             },
         ),

@@ -131,10 +131,11 @@ class Counters:
 
     def __init__(self) -> None:
         self.answering = {1, 9}
+        self.fabric = snapshot()
         self.samples: list[Sample] = []
         self.sampler = LinkSampler(
             self,
-            lambda: FabricNames(snapshot()),
+            lambda: FabricNames(self.fabric),
             lambda names: {},
             lambda most_s: {},
             watched=lambda: True,
@@ -175,6 +176,31 @@ def test_a_switch_that_answers_no_more_has_no_load(monkeypatch: pytest.MonkeyPat
         eventually(lambda: switches.loads() == {"l1-a9", "h1-l1"}, "loads anew")
     finally:
         switches.sampler.stop()
+
+
+def test_what_a_switch_counted_is_kept_as_long_as_it_is_known() -> None:
+    """Whatever reaches the OpenFlow port could come as ever new switches, with 4096 ports each."""
+    switches = Counters()
+
+    def counted() -> set[str]:
+        return {link for link, *_ in switches.sampler.totals()}
+
+    switches.sampler.start()
+    try:
+        eventually(lambda: counted() == {"l1-a9", "h1-l1"}, "its counters")
+        switches.answering = {9}
+        switches.fabric = replace(switches.fabric, switches=switches.fabric.switches[1:])
+        eventually(lambda: counted() == {"a9-0x1"}, "counters of the other end alone")
+    finally:
+        switches.sampler.stop()
+
+
+def test_of_a_switch_only_the_ports_that_it_counted_last_are_kept() -> None:
+    names, loads = FabricNames(snapshot()), LinkLoads()
+    loads.put(1, counts(p1=(10.0, 0, 100), p7=(10.0, 0, 100)))
+    loads.put(1, counts(p7=(11.0, 0, 200)))
+    assert {name for name, *_ in loads.counters(names.links)} == {"h1-l1"}
+    assert [link.name for link in loads.loads(names, {}) if link.ab or link.ba] == ["h1-l1"]
 
 
 @pytest.mark.parametrize("later", [(9.0, 0, 100), (10.0, 0, 200), (10.5, 0, 50), (30.0, 0, 200)])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller.modes.leaf_modes import LeafModes
 from controller.modes.monitor import (
     LONGEST_HOLD,
     READ_LOST_S,
@@ -18,6 +19,7 @@ from controller.modes.monitor import (
     ModeChange,
     ModeMonitor,
 )
+from controller.schemes import loader
 from controller.schemes.scheme import ModeRule
 
 LEAF = 0x11
@@ -227,3 +229,11 @@ def test_t_has_a_floor_and_a_rule_must_make_sense() -> None:
     for rule, packet_time in ((RULE, 0.0), (ModeRule(sampling_packet_times=0), 1.0), (ModeRule(1.0, 0), 1.0)):
         with pytest.raises(ValueError, match="mode rule"):
             ModeMonitor(rule, packet_time)
+
+
+def test_a_rule_that_cannot_be_is_not_taken_for_the_one_in_force() -> None:
+    modes = LeafModes()
+    wrong = replace(loader.load("caps"), mode=ModeRule(sampling_packet_times=0))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="mode rule"):
+            modes.set_scheme(wrong, PACKET_TIME_S)

@@ -217,6 +217,16 @@ def test_entries_of_all_parts_together_have_a_number() -> None:
         reader.meters(part, True)
 
 
+@pytest.mark.slow
+def test_a_leaf_of_30_000_hosts_connects_again() -> None:
+    """It has three entries for each host of another leaf."""
+    reader, part = InventoryReader(), flow_description(FLOW, 7) * 500
+    for _ in range(3 * 30_000 // 500):
+        reader.flows(part, False)
+    reader.flows(b"", True)
+    assert reader.inventory().generations == {7}
+
+
 def test_a_reply_is_read_as_it_comes_and_not_in_one_step_at_its_end() -> None:
     """32 MiB of entries took seconds in which no other switch was served; a part of them is refused as it comes."""
     one = OpenFlowSession(0.0)

@@ -70,7 +70,7 @@ def test_one_that_makes_room_is_gone_for_all_who_know_of_it(fabric: Simulation) 
         fabric.now += 0.1
     fabric.now += GRACE_S
     events += fabric.plane.tick(fabric.now).events
-    assert {mode.leaf for mode in fabric.plane.modes()} >= set(range(FIRST, FIRST + 4))
+    assert {mode.leaf for mode in fabric.plane.snapshot().modes} >= set(range(FIRST, FIRST + 4))
     for number in range(4, 7):
         effects = join(fabric, FIRST + number)
         events += effects.events
@@ -85,7 +85,7 @@ def test_one_that_makes_room_is_gone_for_all_who_know_of_it(fabric: Simulation) 
         elif isinstance(event, SwitchForgotten):
             assert event.dpid not in up
     assert up == isolated_known(fabric) == set(range(FIRST + 3, FIRST + 7))
-    assert not {mode.leaf for mode in fabric.plane.modes()} & set(range(FIRST, FIRST + 3))
+    assert not {mode.leaf for mode in fabric.plane.snapshot().modes} & set(range(FIRST, FIRST + 3))
 
 
 def test_switches_of_the_fabric_count_for_nothing(fabric: Simulation) -> None:

@@ -25,7 +25,7 @@ def test_the_first_short_packet_turns_its_leaf_on_and_silence_turns_it_off() -> 
     assert short_rule(sim.fabric.switches[leaf].state) is Rule.CLASS
     [on] = since(sim, ModeChanged)
     assert (on.leaf, on.mode, on.cause) == (leaf, "on", "first-packet")  # type: ignore[attr-defined]
-    assert [(one.leaf, one.mode) for one in sim.plane.modes()] == [(0x10001, "on"), (0x10002, "off")]
+    assert [(one.leaf, one.mode) for one in sim.plane.snapshot().modes] == [(0x10001, "on"), (0x10002, "off")]
     for _ in range(20):
         sim.send(datagram(h1, h2, TrafficClass.SHORT), h1)
         sim.run(0.01)
@@ -53,7 +53,7 @@ def test_in_a_fat_tree_the_pods_aggregations_follow_their_leaves() -> None:
     sim.run(1)
     for dpid in sim.shape.ports:
         assert sim.plane.wanted_state(dpid) == sim.fabric.switches[dpid].state
-    assert {one.mode for one in sim.plane.modes()} == {"off"}
+    assert {one.mode for one in sim.plane.snapshot().modes} == {"off"}
 
 
 def test_a_scheme_switch_sends_differences_only_and_cuts_no_host_off() -> None:
@@ -66,7 +66,7 @@ def test_a_scheme_switch_sends_differences_only_and_cuts_no_host_off() -> None:
         assert {dpid for _, dpid, _ in sim.updates} == set(sim.shape.leaves)
         assert max(count for _, _, count in sim.updates) <= 3
     assert [event.scheme for event in since(sim, SchemeChanged)] == ["rps", "caps", "ecmp"]  # type: ignore[attr-defined]
-    assert sim.plane.modes() == ()
+    assert sim.plane.snapshot().modes == ()
     sim.updates.clear()
     sim.set_scheme(ECMP)
     assert sim.updates == []
@@ -78,9 +78,9 @@ def test_a_scheme_with_the_same_mode_rule_keeps_the_modes() -> None:
     sim.send(datagram(h1, h2, TrafficClass.SHORT), h1)
     sim.run(0.005)
     sim.set_scheme(dataclasses.replace(CAPS, name="caps-paper"))
-    assert sim.plane.modes()[0].mode == "on"
+    assert sim.plane.snapshot().modes[0].mode == "on"
     sim.set_scheme(CAPS, packet_time_s=0.008)
-    assert sim.plane.modes()[0].mode == "off"
+    assert sim.plane.snapshot().modes[0].mode == "off"
     assert short_rule(sim.fabric.switches[h1.place.dpid].state) is Rule.FIRST_SHORT
 
 

@@ -174,7 +174,7 @@ WRONG = {
     "endless wait": ("packet_times: 4.25", "packet_times: .inf", 10, "packet_times: .inf is not a finite number"),
     "no number": ("packet_times: 4.25", "packet_times: .nan", 10, "packet_times: .nan is not a finite number"),
     "list for object": ("mode: {}", "mode: []", 17, "scheme.mode: expected an object, got []"),
-    "zero intervals": ("mode: {}", "mode: {quiet_intervals: 0}", 17, "scheme.mode.quiet_intervals: must be at least 1"),
+    "zero intervals": ("mode: {}", "mode: {quiet_intervals: 0}", 17, "scheme.mode.quiet_intervals: must be 1..1024"),
     "negative limit": ("mode: {}", "mode: {}\nshort_limit_bytes: -1", 18, "short_limit_bytes: must not be negative"),
     "a key twice": ("mode: {}", "mode: {}\nname: other", 18, "'name' is given twice"),
     "a tab": ("mode: {}", "mode:\n\tx: 1", 18, "is not YAML: found character '\\t'"),

@@ -16,6 +16,7 @@ from sqlalchemy import text
 
 from controller.schemes.loader import load
 from controller.schemes.overrides import with_overrides
+from controller.schemes.scheme import Prediction
 from controller.store.database import open_database
 from controller.store.finished_flows import ABANDONED_S, FinishedFlowStore
 from controller.tpfs import learner as learner_module
@@ -139,7 +140,7 @@ def _stored(store: FinishedFlowStore, since: float = 0.0) -> tuple[Records, Name
     window = RecordWindow(10**9, 1e18)
     for records in store.load(since, hosts, known):
         window.add(records, 0.0)
-    return window.all(), hosts, known
+    return np.concatenate(window.chunks()), hosts, known
 
 
 def test_the_store_gives_back_what_it_got(store: FinishedFlowStore) -> None:
@@ -336,6 +337,35 @@ def test_taking_records_in_takes_a_quarter_of_the_time_at_most_and_ends_while_mo
         learner.stop()
     assert of_turns[0] < 5000, "what is next is done while more come"
     assert rests[:5] == pytest.approx([0.006] * 5)
+
+
+def test_a_restarted_controller_keeps_records_for_as_long_as_its_scheme_says(
+    store: FinishedFlowStore,
+) -> None:
+    old, _ = records_of(FOUR, 50, np.random.default_rng(0))
+    old["end"] = time.time() - 3 * 3600
+    old["start"] = old["end"] - 1
+    store.add("h1", old, addresses())
+    learner = TypeLearner(lambda types: None, lambda event: None, store)
+    learner.set_scheme(with_overrides(load("tpfs"), {"priority.prediction.most_age_s": 86400.0}), 1)
+    owners = {address: f"h{number}" for number, address in enumerate(OVERLAY, 1)}
+    learner.receive("h1", owners, _said(old[:20]))  # it is there before the first computation
+    learner.start()
+    try:
+        eventually(lambda: learner.state().records == 70, "records of before, and the new ones")
+    finally:
+        learner.stop()
+    assert store.count() == 70
+
+
+def test_a_window_that_forgets_keeps_its_bounds() -> None:
+    records = StoredRecords(None)
+    records.bound(Prediction(most_age_s=86400.0))
+    own, _ = records_of(FOUR, 50, np.random.default_rng(0))
+    own["end"] = now = time.time() - 3 * 3600
+    records.window.add(own, time.time())
+    records.forget(now - 1)
+    assert len(records.window) == 50
 
 
 @pytest.mark.slow

@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.tpfs.records import RECORD, FinishedFlowColumns, Names, RecordsError, RecordWindow, checked
+from controller.tpfs.records import RECORD, Names, RecordsError, RecordWindow, checked
+from protocol.control import FinishedFlows
 from tests.unit.counted_calls import calls
 
 OWNERS = {"10.128.1.1": "h1", "10.128.2.1": "h2"}
-GOOD = FinishedFlowColumns(100.0, [6], ["10.128.1.1"], [40000], ["10.128.2.1"], [80], [5000], [98.0], [99.0])
+GOOD = FinishedFlows(100.0, [6], ["10.128.1.1"], [40000], ["10.128.2.1"], [80], [5000], [98.0], [99.0])
 
 
-def _check(said: FinishedFlowColumns, host: str = "h1") -> tuple[int, dict[str, int]]:
+def _check(said: FinishedFlows, host: str = "h1") -> tuple[int, dict[str, int]]:
     kept, refused = checked(said, host, owners=OWNERS, hosts=Names(), addresses=Names(), now=1000.0)
     return len(kept), dict(refused)
 
@@ -82,7 +83,7 @@ def test_numbers_beyond_all_bounds_are_refused_one_by_one() -> None:
     sizes = [5000, 1 << 62, -(1 << 62), (1 << 63) - 1, 5000]
     for more in ([], [1 << 70]):
         many = sizes + more
-        said = FinishedFlowColumns(
+        said = FinishedFlows(
             100.0,
             [6] * len(many),
             ["10.128.1.1"] * len(many),
@@ -114,7 +115,7 @@ def test_the_window_is_bounded_and_a_host_displaces_only_those_that_have_more(
         window.add(_records(host, count, float(now)), float(now))
         sent[host] = sent.get(host, 0) + count
         kept = window.by_host()
-        assert len(window) == sum(kept.values()) == len(window.all()) <= 300
+        assert len(window) == sum(kept.values()) == sum(map(len, window.chunks())) <= 300
         fair = 300 // len([one for one in sent.values() if one] or [1])
         assert all(kept.get(one, 0) >= min(total, fair) for one, total in sent.items())
         assert len(window) + window.displaced == sum(sent.values())
@@ -126,7 +127,8 @@ def test_a_flood_leaves_the_others_records_alone_and_keeps_its_own_latest() -> N
     for now in range(50):
         window.add(_records(2, 500, float(now)), float(now))
     assert window.by_host() == {1: 100, 2: 900}
-    assert window.all()[window.all()["host"] == 2]["end"].min() >= 48
+    kept = np.concatenate(window.chunks())
+    assert kept[kept["host"] == 2]["end"].min() >= 48
 
 
 def test_what_comes_of_a_host_costs_no_more_the_more_hosts_there_are() -> None:

@@ -161,6 +161,15 @@ test("a stream without samples that has broken off is lost until it is there aga
   expect(store.connection).toBe("live");
 });
 
+test("a stream that is refused from the start is lost, not for ever about to be there", () => {
+  watch([]);
+  Stream.newest.send("error", {});
+  expect(store.connection).toBe("connecting");
+  Stream.newest.readyState = Stream.CLOSED;
+  Stream.newest.send("error", {});
+  expect(store.connection).toBe("lost");
+});
+
 test("what happened stays in the log however long an experiment reports its progress", async () => {
   const progress = Array.from({ length: 700 }, (_, index) => event(index + 3, "experiment-progress"));
   watch([event(1, "link-down"), event(2, "link-up"), ...progress]);

@@ -1,6 +1,8 @@
 /** What views ask the controller for; events of the stream say when to ask again (live/connection.ts). */
 
 import { type DefaultOptions, keepPreviousData, useQuery } from "@tanstack/react-query";
+import type { Connection } from "../live/store";
+import { useLive } from "../live/useLive";
 import { BASE, get, RefusedError } from "./client";
 import type {
   FabricView,
@@ -47,8 +49,8 @@ export function useHas(path: string): boolean | undefined {
   return document.data && `${BASE}${path}` in document.data.paths;
 }
 
-/** A run's scheme is in the header, where the page has no stream of the run's events. */
-const RUN_SCHEME_MS = 3_000;
+/** What is shown of a run where the page has no stream of its events is asked for so often. */
+const RUN_MS = 3_000;
 
 /**
  * Return the answer of the watched controller; events of its stream trigger the next request. *everyMs*: where a run is
@@ -70,9 +72,15 @@ export const useHealth = () =>
     refetchInterval: 10_000,
   });
 
-export const useFabric = () => useWatched<FabricView>("fabric");
+/** Return when the fabric of a run is asked for again, in ms; undefined: events of the run's stream say when. */
+export const fabricEveryMs = (connection: Connection): number | undefined =>
+  connection === "live" ? undefined : RUN_MS;
+
+export const useFabric = () =>
+  useWatched<FabricView>("fabric", fabricEveryMs(useLive("connection", (store) => store.connection)));
 export const useModes = () => useWatched<ModesView>("modes");
-export const useScheme = () => useWatched<SchemeView>("scheme", RUN_SCHEME_MS);
+/** Return the scheme in force; of a run it is in the header, too, which has no stream of the run's events. */
+export const useScheme = () => useWatched<SchemeView>("scheme", RUN_MS);
 export const useFaults = () => useWatched<FaultsView>("faults");
 
 /** Return the run that the queue executes now, where this controller has a queue. */

@@ -142,9 +142,10 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
     });
     for (const topic of LOG_TOPICS) on<EventHead>(topic, (event) => happened(topic, event));
     stream.addEventListener("error", () => {
-      if (store.connection !== "connecting") store.setConnection("lost");
+      const refused = stream?.readyState === EventSource.CLOSED; // else the browser tries again by itself
+      if (refused || store.connection !== "connecting") store.setConnection("lost");
       watch.opening(performance.now()); // what else the controller answers makes no stream of it
-      if (stream?.readyState === EventSource.CLOSED) again();
+      if (refused) again();
     });
   }
 

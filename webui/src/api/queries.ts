@@ -16,12 +16,13 @@ import type {
 } from "./schema";
 import { RUN, useSource } from "./source";
 
-/**
- * Return true if a request that failed with *error* is worth sending again: the controller may answer soon where it did
- * not answer, but repeats a refusal.
- */
+/** Return true if the controller repeats an answer: it refused the request. Where it did not answer, it may soon. */
+export const isRefusal = (error: Error): boolean =>
+  error instanceof RefusedError && error.status !== 0 && error.status < 500;
+
+/** Return true if a request that failed with *error* is worth sending again. */
 export function worthRetrying(failures: number, error: Error): boolean {
-  return failures < 3 && (!(error instanceof RefusedError) || error.status === 0 || error.status >= 500);
+  return failures < 3 && !isRefusal(error);
 }
 
 /**
@@ -102,14 +103,15 @@ export const useSchemes = () =>
     staleTime: 300_000,
   });
 
-/** Return when a flow is asked for again, in ms: twice a second while it lives; seldom once it has ended, or is not there. */
-export const flowEveryMs = ({
-  data,
-  error,
-}: {
-  data: FlowDetail | undefined;
-  error: Error | null;
-}): number => (error !== null || data?.flow.state === "ended" ? 5_000 : 500);
+/**
+ * Return when a flow is asked for again, in ms: twice a second while it lives, seldom once it has ended. false: there
+ * is none.
+ */
+export function flowEveryMs(state: { data: FlowDetail | undefined; error: Error | null }): number | false {
+  const { data, error } = state;
+  if (error !== null) return isRefusal(error) ? false : 5_000;
+  return data?.flow.state === "ended" ? 5_000 : 500;
+}
 
 /**
  * Return a flow in detail, asked for again as it lives. The flow before it stays until it has arrived.

@@ -40,6 +40,16 @@ test("samples of a simulated run are at its times, and kept for a minute of the 
   expect([points[0]?.at, points.at(-1)?.at]).toEqual([160 * 400, 400 * 400]);
 });
 
+test("after a clock was set back, histories begin anew with what is sampled then", () => {
+  const ofLinks = new LinkHistory();
+  const ofFlows = new FlowHistory();
+  for (const at of [100, 40]) ofLinks.take(links(at, ["l1-s1"]));
+  expect(ofLinks.of("l1-s1").map(({ at }) => at)).toEqual([40]);
+  ofFlows.take(flows(100, [flow(7)]));
+  ofFlows.take(flows(40, [flow(8)]));
+  expect(ofFlows.recent(10).map((trace) => trace.flow.id)).toEqual([8]);
+});
+
 test("a link that is reported no more is forgotten", () => {
   const history = new LinkHistory();
   history.take(links(1, ["l1-s1", "l1-s2"]));

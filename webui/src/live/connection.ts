@@ -5,7 +5,7 @@ import { BASE, get } from "../api/client";
 import { amend, askAgain } from "../api/known";
 import type { EventsView, ModesView, ProgressView } from "../api/schema";
 import type { EventHead, FlowsSample, Hello, LinksSample } from "../api/types";
-import { LOG_TOPICS, type LiveStore, type LogTopic, READ_TOPICS } from "./store";
+import { LATE_S, LOG_TOPICS, type LiveStore, type LogTopic, READ_TOPICS } from "./store";
 import { StreamWatch } from "./watch";
 
 const TICK_MS = 500;
@@ -50,6 +50,7 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
   const stale = new Set<string>();
   const changed = new Set<unknown>();
   let listed = false;
+  let modesAheadS = store.aheadS;
   let refresh: ReturnType<typeof setTimeout> | undefined;
 
   function received(sampled: boolean): void {
@@ -95,6 +96,10 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
       listed ||= event.kind !== "run-added" && event["parent"] == null; // points are not in the list
     }
     refreshSoon(QUERIES[topic]);
+    if (Math.abs(store.aheadS - modesAheadS) > LATE_S) {
+      modesAheadS = store.aheadS; // a clock was set: the controller's times of modes follow it with the next event
+      refreshSoon(["modes"]);
+    }
     if (event.kind === "mode-changed") {
       amend<ModesView>(queries, ["modes", source], (known) => withMode(known, event));
     }
@@ -133,6 +138,7 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
       }
       if (store.log.length === 0) refill();
       store.takeHello(hello);
+      if (!hello.resumed) modesAheadS = store.aheadS;
     });
     on<LinksSample>("links", (sample) => store.takeLinks(sample));
     on<FlowsSample>("flows", (sample) => store.takeFlows(sample));

@@ -30,7 +30,8 @@ export class FlowHistory {
   }
 
   take(sample: FlowsSample): void {
-    if (sample.at <= this.#newestAt) return; // sent again after a reconnect
+    if (sample.at === this.#newestAt) return; // sent again after a reconnect
+    if (sample.at < this.#newestAt) this.#traces.clear(); // the controller's clock was set back
     this.#newestAt = sample.at;
     for (const flow of sample.flows) {
       const before = this.#traces.get(flow.id);

@@ -13,6 +13,8 @@ export type Slice = "connection" | "links" | "flows" | "log";
 export type Connection = "connecting" | "live" | "old" | "lost";
 
 const KEPT_LOG = 500;
+/** Seconds by which a sample may be late; beyond, the controller's clock or this machine's was set. */
+export const LATE_S = 2;
 
 /** Topics of the log, which is for what a person reads: modes change many times a second. */
 export const READ_TOPICS: readonly LogTopic[] = LOG_TOPICS.filter((topic) => topic !== "modes");
@@ -56,14 +58,21 @@ export class LiveStore {
     this.#notify("connection");
   }
 
+  #takeClock(at: number): void {
+    const aheadS = at - Date.now() / 1000;
+    if (Math.abs(aheadS - this.aheadS) > LATE_S) this.aheadS = aheadS;
+  }
+
   /** Take a sample; *at*: its time in charts, if that is a simulated run's. */
   takeLinks(sample: LinksSample, at = sample.at): void {
+    this.#takeClock(sample.at);
     this.linkHistory.take(sample, at);
     this.links = sample;
     this.#notify("links");
   }
 
   takeFlows(sample: FlowsSample): void {
+    this.#takeClock(sample.at);
     this.flowHistory.take(sample);
     this.flows = sample;
     this.#notify("flows");

@@ -48,6 +48,12 @@ test("a session that is over already can be ended, and what goes wrong else is s
   await expect(endSession()).rejects.toThrow(RefusedError);
 });
 
+test.each(["abc…", "“abc”", "ab\ncd"])("a token that no head can have is refused: %j", async (token) => {
+  answering(200);
+  await expect(openSession(token)).rejects.toMatchObject({ status: 401 });
+  await expect(openSession("abc-ÿ")).resolves.toMatchObject({ status: 200 });
+});
+
 test.each([
   ["a network's own log-in page", "<html>"],
   ["an answer that broke off", '{"role": "oper'],

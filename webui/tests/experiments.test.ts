@@ -19,6 +19,7 @@ test("without a worker for labs all is simulated, else what was chosen", () => {
   expect(submission({ ...draft, text: "name: x" }, alone)).toEqual({ text: "name: x", kind: "simulation" });
   expect(submission({ ...draft, kind: "simulation" }, LABS)["kind"]).toBe("simulation");
   expect(submission({ ...draft, kind: "lab" }, LABS)["kind"]).toBeUndefined();
+  expect(submission({ ...draft, kind: "lab" }, alone)["kind"]).toBe("simulation"); // its workers have left since
 });
 
 test("a window to record is sent with what runs on switches, and no empty field with it", () => {

@@ -48,8 +48,9 @@ export function kindsOf(queue: Slots | undefined): Kind[] {
   return queue.workers === 0 ? ["simulation"] : ["lab", "simulation"];
 }
 
-/** Return the kind of which a draft would be submitted. */
-export const kindOf = (draft: Draft, kinds: readonly Kind[]): Kind => draft.kind ?? kinds[0] ?? "lab";
+/** Return the kind of which a draft would be submitted: that which was chosen, as long as the queue runs it. */
+export const kindOf = ({ kind }: Draft, kinds: readonly Kind[]): Kind =>
+  kind !== null && kinds.includes(kind) ? kind : (kinds[0] ?? "lab");
 
 const LOAD = "workload.flows.arrivals.load";
 /** A load and a rate of arrivals exclude each other. */

@@ -81,8 +81,8 @@ function SchemeTable({ document }: { document: ResultDocument }) {
           scheme.retransmissions,
           scheme.recovered_packets,
           percent(scheme.overhead),
-          scheme.paths?.short?.paths_per_flow.toFixed(1) ?? "–",
-          scheme.paths?.long?.paths_per_flow.toFixed(1) ?? "–",
+          scheme.paths?.short?.paths_per_flow?.toFixed(1) ?? "–",
+          scheme.paths?.long?.paths_per_flow?.toFixed(1) ?? "–",
         ],
       }))}
     />

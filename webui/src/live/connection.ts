@@ -5,6 +5,7 @@ import { BASE, get } from "../api/client";
 import { amend, askAgain } from "../api/known";
 import type { EventsView, ModesView, ProgressView } from "../api/schema";
 import type { EventHead, FlowsSample, Hello, LinksSample } from "../api/types";
+import { natural } from "../parts/order";
 import { LATE_S, LOG_TOPICS, type LiveStore, type LogTopic, READ_TOPICS } from "./store";
 import { StreamWatch } from "./watch";
 
@@ -233,7 +234,7 @@ export function withMode(known: ModesView, event: EventHead): ModesView {
   if (known.leaves.some((entry) => entry.leaf === leaf && entry.since_at > at)) return known;
   const others = known.leaves.filter((entry) => entry.leaf !== leaf);
   const leaves = [...others, { leaf, mode, since_at: at }].sort((left, right) =>
-    left.leaf.localeCompare(right.leaf, undefined, { numeric: true }),
+    natural(left.leaf, right.leaf),
   );
   return { ...known, leaves };
 }

@@ -6,7 +6,7 @@ import { amend, askAgain } from "../api/known";
 import type { EventsView, ModesView, ProgressView } from "../api/schema";
 import type { EventHead, FlowsSample, Hello, LinksSample } from "../api/types";
 import { natural } from "../parts/order";
-import { LATE_S, LOG_TOPICS, type LiveStore, type LogTopic, READ_TOPICS } from "./store";
+import { LATE_S, LOG_TOPICS, type LiveStore, type LogTopic } from "./store";
 import { StreamWatch } from "./watch";
 
 const TICK_MS = 500;
@@ -14,6 +14,8 @@ const TICK_MS = 500;
 const ANSWER_MS = 2_000;
 /** What events say has changed is asked for again at most this often. */
 const REFRESH_MS = 300;
+/** Topics of what a person reads: modes change many times a second. */
+const READ_TOPICS: readonly LogTopic[] = LOG_TOPICS.filter((topic) => topic !== "modes");
 /** Logged events of before this page was opened are asked for by so many. */
 const PAGE = 10_000;
 
@@ -85,7 +87,7 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
   }
 
   function happened(topic: LogTopic, event: EventHead): void {
-    store.takeEvent(topic, event);
+    store.takeEvents([event]);
     if (event.kind === "experiment-progress") {
       const key = ["experiments", event["experiment"], "progress"];
       const progress = event["progress"] as ProgressView;
@@ -111,7 +113,7 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
     past.abort();
     past = new AbortController();
     pastEvents(source, past.signal).then(
-      (events) => store.takePast(events),
+      (events) => store.takeEvents(events),
       () => undefined,
     );
   }

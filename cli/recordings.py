@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from click.core import ParameterSource
 
 from cli.console import check_writable, fail, progress
 from experiments.results.packet_trace import MOST_HOPS, WINDOW_MS, PacketTrace, write_trace
@@ -69,16 +68,6 @@ def _writable(context: click.Context, parameter: click.Parameter, value: Path | 
     if value is not None:
         check_writable(value)
     return value
-
-
-def need_trace(packet_trace: Path | None) -> None:
-    """Raise UsageError for a window of --trace without it."""
-    context = click.get_current_context()
-    for name in ("trace_from", "trace_for"):
-        if packet_trace is None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(
-                f"--{name.replace('_', '-')} is of what --trace records: give --trace FILE, too"
-            )
 
 
 def need_single_run(spec: Spec, name: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from cli.console import check_writable, fail, progress
+from cli.console import fail, progress, writable
 from experiments.results.packet_trace import MOST_HOPS, WINDOW_MS, PacketTrace, write_trace
 from experiments.spec.spec import Spec
 
@@ -42,7 +42,7 @@ def _options(clock: str) -> list[Callable[[Callable[..., Any]], Callable[..., An
             "--trace",
             "packet_trace",
             type=click.Path(path_type=Path, dir_okay=False),
-            callback=_writable,
+            callback=writable,
             help="Record SPEC's first run packet by packet into this file (gzip); give one --scheme.",
         ),
         click.option(
@@ -62,12 +62,6 @@ def _options(clock: str) -> list[Callable[[Callable[..., Any]], Callable[..., An
             help=f"Length of what --trace records, in {clock}; at most {MOST_HOPS} hops of packets.",
         ),
     ]
-
-
-def _writable(context: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
-    if value is not None:
-        check_writable(value)
-    return value
 
 
 def need_single_run(spec: Spec, name: str) -> None:

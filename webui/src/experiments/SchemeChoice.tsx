@@ -1,6 +1,6 @@
 import { Checkbox, Group, NativeSelect } from "@mantine/core";
 import { useSchemes } from "../api/queries";
-import { onlySimulated } from "../understand/composition";
+import { schemeOption } from "../understand/composition";
 import type { Kind } from "./submission";
 
 interface Props {
@@ -39,11 +39,7 @@ export function SchemeChoice({ kind, usual, chosen, choose }: Props) {
           onChange={(event) => choose([...chosen, event.target.value])}
           data={[
             { value: "", label: "and another …" },
-            ...others.map((scheme) => ({
-              value: scheme.name,
-              label: `${scheme.name}: ${scheme.title}${onlySimulated(scheme) ? " (simulations only)" : ""}`,
-              disabled: kind === "lab" && onlySimulated(scheme),
-            })),
+            ...others.map((scheme) => schemeOption(scheme, kind === "lab")),
           ]}
         />
       )}

@@ -10,6 +10,7 @@ import numpy as np
 
 from classroom.answer import Answer, AnswerError, CheckResult
 from host_agent.coding.codes import code_named
+from plain.shown import shown
 
 CASES: Final = (
     (10, 0.2, 0.95),
@@ -90,5 +91,5 @@ def _case(answer: Any, k: int, blocked: float, target: float) -> CheckResult:
 
 def _whole(answer: Any) -> int:
     if isinstance(answer, bool) or not isinstance(answer, int | np.integer) or not 0 <= answer <= 200:
-        raise AnswerError(f"repairs() gave {answer!r}: a whole number from 0 to 200 is wanted")
+        raise AnswerError(f"repairs() gave {shown(answer)}: a whole number from 0 to 200 is wanted")
     return int(answer)

@@ -20,6 +20,7 @@ progress = Console(stderr=True, highlight=False)
 """What happens meanwhile."""
 
 F = TypeVar("F", bound=Callable[..., Any])
+W = TypeVar("W", str | None, Path | None)
 
 
 def fail(text: str, code: int = 1) -> NoReturn:
@@ -52,25 +53,26 @@ def json_option(command: F) -> F:
         "--json",
         "json_file",
         metavar="FILE",
-        callback=_writable,
+        callback=writable,
         help="Write the result as one JSON document; - for standard output (and nothing else there).",
     )(command)
 
 
-def _writable(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is not None and value != "-":
-        check_writable(Path(value))
-    return value
+def writable(context: click.Context, parameter: click.Parameter, value: W) -> W:
+    """Return the file that an option names; - is standard output.
 
-
-def check_writable(path: Path) -> None:
-    """Raise BadParameter for a file that cannot be written, before what is to be written takes minutes."""
+    Raises BadParameter for a file that cannot be written, before what is to be written takes minutes.
+    """
+    if value is None or str(value) == "-":
+        return value
+    path = Path(value)
     if path.is_dir():
         raise click.BadParameter(f"{str(path)!r} is a directory")
     if not path.parent.is_dir():
         raise click.BadParameter(f"there is no directory {str(path.parent)!r}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise click.BadParameter(f"{str(path)!r} cannot be written")
+    return value
 
 
 def write_json(document: dict[str, Any], file: str) -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from click.core import ParameterSource
 
-from cli.console import check_writable, fail, progress
+from cli.console import fail, progress, writable
 from experiments.results.packet_trace import MOST_HOPS, WINDOW_MS, PacketTrace, write_trace
 from experiments.spec.spec import Spec
 
@@ -43,7 +42,7 @@ def _options(clock: str) -> list[Callable[[Callable[..., Any]], Callable[..., An
             "--trace",
             "packet_trace",
             type=click.Path(path_type=Path, dir_okay=False),
-            callback=_writable,
+            callback=writable,
             help="Record SPEC's first run packet by packet into this file (gzip); give one --scheme.",
         ),
         click.option(
@@ -63,22 +62,6 @@ def _options(clock: str) -> list[Callable[[Callable[..., Any]], Callable[..., An
             help=f"Length of what --trace records, in {clock}; at most {MOST_HOPS} hops of packets.",
         ),
     ]
-
-
-def _writable(context: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
-    if value is not None:
-        check_writable(value)
-    return value
-
-
-def need_trace(packet_trace: Path | None) -> None:
-    """Raise UsageError for a window of --trace without it."""
-    context = click.get_current_context()
-    for name in ("trace_from", "trace_for"):
-        if packet_trace is None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(
-                f"--{name.replace('_', '-')} is of what --trace records: give --trace FILE, too"
-            )
 
 
 def need_single_run(spec: Spec, name: str) -> None:

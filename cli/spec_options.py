@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import click
+from click.core import ParameterSource
 
 RESULTS: Final = Path("results")
 
@@ -40,3 +41,12 @@ path_policy_option = click.option(
     type=click.Path(path_type=Path),
     help="Python file with a path policy of your own, for a scheme with `entropy: file`.",
 )
+
+
+def need_recording(given: bool, switch: str) -> None:
+    """Raise UsageError for a window of what *switch* (``--trace FILE``) records, where that is not given."""
+    name = switch.split()[0].removeprefix("--")
+    source = click.get_current_context().get_parameter_source
+    for end in ("from", "for"):
+        if not given and source(f"{name}_{end}") is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name}-{end} is of what --{name} records: give {switch}, too")

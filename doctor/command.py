@@ -43,9 +43,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
         help="Directory of results, for its free space (%(default)s).",
     )
     options = parser.parse_args(arguments)
-    if options.json not in (None, "-") and not os.access(Path(options.json).absolute().parent, os.W_OK):
+    if options.json not in (None, "-") and not _may_be_written(Path(options.json)):
         parser.error(f"argument --json: {options.json!r} cannot be written")
     return show(options.results, options.json)
+
+
+def _may_be_written(file: Path) -> bool:
+    """Return True if a file may be written, or made."""
+    directory = file.absolute().parent
+    if not os.access(directory, os.X_OK) or file.is_dir():
+        return False
+    return os.access(file if file.exists() else directory, os.W_OK)
 
 
 def show(results: Path, json_file: str | None) -> int:

@@ -9,10 +9,11 @@ import click
 from cli.console import json_option
 from cli.lab_runs import asked_for, run_in_lab
 from cli.privileges import need_all_of_a_lab, need_lab
-from cli.recordings import Recording, need_single_run, need_trace, recording_options
+from cli.recordings import Recording, need_single_run, recording_options
 from cli.sizing import fit_option, scale_option, sized
 from cli.spec_options import (
     database_option,
+    need_recording,
     path_policy_option,
     points_option,
     repeats_option,
@@ -64,7 +65,7 @@ def run_command(
     JSON, CSV and figures (PNG, SVG), and in the database. Before it starts, it says how long it takes and whether this
     machine carries it.
     """
-    need_trace(packet_trace)
+    need_recording(packet_trace is not None, "--trace FILE")
     need_lab("run")
     chosen = asked_for(spec, SpecChanges(seed, repeats, schemes, points), path_policy)
     if packet_trace is not None:

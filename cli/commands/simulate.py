@@ -8,9 +8,16 @@ from typing import Any, Final, get_args
 import click
 
 from cli.console import json_option
-from cli.recordings import Recording, need_trace, recording_options
+from cli.recordings import Recording, recording_options
 from cli.simulated_trace import TRANSPORTS, TraceRequest, run_trace
-from cli.spec_options import database_option, points_option, repeats_option, results_option, schemes_option
+from cli.spec_options import (
+    database_option,
+    need_recording,
+    points_option,
+    repeats_option,
+    results_option,
+    schemes_option,
+)
 from simulation.fabrics import MOST_GBPS, MOST_US
 from simulation.settings import PATHS, Paths, Queue
 from simulation.tcp import Profile
@@ -178,7 +185,7 @@ def simulate_command(
             "give SPEC or --trace-file FILE; SPEC is a YAML file or a preset's name, such as small"
         )
     _need_options_of(context, of_trace=trace_file is not None)
-    need_trace(packet_trace)
+    need_recording(packet_trace is not None, "--trace FILE")
     if spec is not None:
         from cli.simulated_spec import SimulationOptions, run_simulated
         from cli.specs import SpecChanges

@@ -17,7 +17,7 @@ from capstan_client.http import TOKEN_VARIABLE
 from capstan_client.progress import Progress
 from cli.console import json_option, progress, results, write_text
 from cli.controller_options import authority_option, token_file_option
-from cli.spec_options import repeats_option, seed_option
+from cli.spec_options import need_recording, repeats_option, seed_option
 from experiments.results.packet_trace import WINDOW_MS
 from plain.text_file import read_text
 
@@ -121,12 +121,7 @@ def _check_recording(record: bool, simulation: bool) -> None:
         raise click.UsageError(
             "--record is for runs in a lab: a simulation is simulated again for its packets"
         )
-    given = click.get_current_context().get_parameter_source
-    for name in ("record_from", "record_for"):
-        if not record and given(name) is click.core.ParameterSource.COMMANDLINE:
-            raise click.UsageError(
-                f"--{name.replace('_', '-')} is of what --record records: give --record, too"
-            )
+    need_recording(record, "--record")
 
 
 def _print_result(document: dict[str, Any], json_file: str | None) -> None:

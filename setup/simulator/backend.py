@@ -94,7 +94,8 @@ def _files(tool: Mapping[str, Any]) -> Iterator[Path]:
     for room in tool["rooms"]:
         for path in sorted((ROOT / room).rglob("*")):
             left_out = path.parent == commands and path.stem not in {"__init__", *tool["commands"]}
-            if path.suffix in KINDS and not {"__pycache__", "build"} & {*path.parts} and not left_out:
+            built = {"__pycache__", "build"} & {*path.relative_to(ROOT).parts}
+            if path.suffix in KINDS and not built and not left_out:
                 yield path
     yield from (path for path in sorted((ROOT / tool["page"]).rglob("*")) if path.is_file())
     for lab in sorted((ROOT / tool["labs"]).glob("[0-9]*/")):

@@ -19,6 +19,7 @@ test("without a worker for labs all is simulated, else what was chosen", () => {
   expect(submission({ ...draft, text: "name: x" }, alone)).toEqual({ text: "name: x", kind: "simulation" });
   expect(submission({ ...draft, kind: "simulation" }, LABS)["kind"]).toBe("simulation");
   expect(submission({ ...draft, kind: "lab" }, LABS)["kind"]).toBeUndefined();
+  expect(submission({ ...draft, kind: "lab" }, alone)["kind"]).toBe("simulation"); // its workers have left since
 });
 
 test("a window to record is sent with what runs on switches, and no empty field with it", () => {
@@ -74,14 +75,21 @@ test("a load takes the place of the preset's rate of arrivals, and a sweep's val
   expect(submission({ ...draft, load: "0.9", axes }, LABS)).toEqual({
     preset: "small",
     set: { [load]: 0.2, [rate]: null },
-    sweep: [
-      { label: "load", fields: [load], values: [0.2, 0.4] },
-      { label: "spines", fields: ["fabric.spines"], values: [4, 8] },
-    ],
+    sweep: { [load]: [0.2, 0.4], "fabric.spines": [4, 8] },
   });
-  expect(
-    submission({ ...draft, axes: [{ field: "workload.flows.count", values: "5" }] }, LABS)["sweep"],
-  ).toEqual([{ label: "count", fields: ["workload.flows.count"], values: [5] }]);
+});
+
+test("fields that end alike are swept, and a field that is given twice is left to the controller to refuse", () => {
+  const sweep = (...fields: string[]): unknown =>
+    submission({ ...draft, axes: fields.map((field, index) => ({ field, values: `${index}` })) }, LABS)[
+      "sweep"
+    ];
+  const [links, hosts] = ["fabric.link.rate_mbps", "fabric.access.rate_mbps"] as const;
+  expect(sweep(links, hosts)).toEqual({ [links]: [0], [hosts]: [1] });
+  expect(sweep(links, links)).toEqual([
+    { label: links, fields: [links], values: [0] },
+    { label: links, fields: [links], values: [1] },
+  ]);
 });
 
 test("a problem is shown at its field and at its line", () => {

@@ -212,6 +212,16 @@ test.each([0, -3600, 40])(
   },
 );
 
+test.each([-600, 600])("ages of modes follow a clock that is set by %d s while the page is open", (by) => {
+  vi.useFakeTimers({ toFake: ["Date"], now: 5_000_000 });
+  const store = new LiveStore();
+  store.takeHello({ id: "a-1", cursor: 1, version: "", at: 5_000, topics: [], resumed: false });
+  store.takeFlows({ at: 4_999.9, interval_s: 0.5, flows: [], more: 0 });
+  expect(store.aheadS).toBe(0);
+  store.takeLinks({ at: 5_000 + by, interval_s: 0.25, links: [] });
+  expect(store.aheadS).toBe(by);
+});
+
 test("a map of any size is one stop of the Tab key, of which all else is reached by arrow keys", async () => {
   const [leaves, spines, hosts] = [8, 4, 3];
   const view = leafSpine(leaves, spines, hosts);

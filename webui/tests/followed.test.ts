@@ -1,6 +1,7 @@
 import { createElement, type ReactElement } from "react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Header } from "../src/app/Header";
+import { fabricEveryMs } from "../src/api/queries";
 import type { RunView } from "../src/api/schema";
 import { CaptonPanels } from "../src/capton/CaptonPanels";
 import { FlowsPage } from "../src/flows/FlowsPage";
@@ -8,7 +9,10 @@ import { LiveStage } from "../src/tour/LiveStage";
 import { RoleContext } from "../src/app/role";
 import { FieldChanges } from "../src/experiments/FieldChanges";
 import { RunLive } from "../src/tour/RunLive";
+import { type Connection, LiveStore } from "../src/live/store";
+import { LiveContext } from "../src/live/useLive";
 import { TpfsPanels } from "../src/tpfs/TpfsPanels";
+import { RunStream } from "../src/watch/WatchSource";
 import { type Answers, drawn } from "./drawn";
 
 const RUN = "/runs/current";
@@ -66,6 +70,19 @@ test.each([
   expect(followed).toContain("experiment 7</a>, live");
   for (const run of [HERE, NO_RUN])
     expect(await shown(createElement(panels), run, answers)).toContain("of the own fabric");
+});
+
+test("a run whose own stream is not there is said not to be of now, and its fabric is asked for", async () => {
+  const said = async (connection: Connection): Promise<string> => {
+    const store = new LiveStore();
+    store.setConnection(connection);
+    return textOf(await drawn(createElement(LiveContext, { value: store }, createElement(RunStream))));
+  };
+  expect(await said("lost")).toContain("This run: ○ connection lost; trying again");
+  expect(await said("old")).toContain("This run: ◐ no updates");
+  expect(await said("live")).not.toContain("This run");
+  expect(fabricEveryMs("lost")).toBeLessThan(10_000);
+  expect(fabricEveryMs("live")).toBeUndefined();
 });
 
 test("a tour whose address names an experiment that is not there leads back to the recording", async () => {

@@ -81,6 +81,29 @@ test("an answer for modes that is newer than the changes that came first stays",
   expect(requests.known).toMatchObject(modes("off", 21));
 });
 
+test("modes are asked for again by the first event after the controller's clock was set back", async () => {
+  const hello = { id: "a-1", cursor: 1, version: "", at: 1_000, topics: [], resumed: false };
+  Stream.newest.send("hello", hello, "a-1");
+  requests = new Requests(queries, ["modes", ""]);
+  await requests.answer(modes("off", 900));
+  const askedAt = async (at: number): Promise<number> => {
+    Stream.newest.send("flows", { at, interval_s: 0.5, flows: [], more: 0 });
+    Stream.newest.send("links", { at, interval_s: 0.25, links: [] });
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    changed("on", at);
+    vi.advanceTimersByTime(1_000);
+    vi.useRealTimers();
+    await turn();
+    return requests.open.length;
+  };
+  expect(await askedAt(1_000)).toBe(0);
+  expect(requests.known).toMatchObject(modes("on", 1_000));
+  expect(await askedAt(400)).toBe(1);
+  await requests.answer(modes("on", 400));
+  changed("off", 401);
+  expect(requests.known).toMatchObject(modes("off", 401));
+});
+
 test("progress that came by the stream is not replaced by an answer of before it", async () => {
   requests = new Requests(queries, ["experiments", 5, "progress"]);
   await requests.answer({ at: 1, runs_done: 1 });

@@ -100,7 +100,7 @@ test("after a controller's restart its events and flows are not taken for those 
   Stream.newest.greet("b-1", 1);
   await answered();
   expect(store.log.map((one) => one.kind)).toEqual(["switch-up"]);
-  expect(store.flowHistory.trace(1)).toBeUndefined();
+  expect(store.flowHistory.recent(60)).toEqual([]);
   expect(store.flows).toBeNull();
 });
 
@@ -111,7 +111,7 @@ test("a stream that goes on keeps what is known, and events that it lost are ask
   await answered();
   Stream.newest.send("flows", { at: 1, interval_s: 0.5, flows: [flow(1)], more: 0 });
   Stream.newest.greet("a-1", 1, true);
-  expect(store.flowHistory.trace(1)).toBeDefined();
+  expect(store.flowHistory.recent(60).length).toBe(1);
   log.push(event(2, "link-up"));
   Stream.newest.send("gap", { lost: 1 });
   await answered();
@@ -159,6 +159,15 @@ test("a stream without samples that has broken off is lost until it is there aga
   expect(store.connection).toBe("lost");
   Stream.newest.greet("a-1", 1, true);
   expect(store.connection).toBe("live");
+});
+
+test("a stream that is refused from the start is lost, not for ever about to be there", () => {
+  watch([]);
+  Stream.newest.send("error", {});
+  expect(store.connection).toBe("connecting");
+  Stream.newest.readyState = Stream.CLOSED;
+  Stream.newest.send("error", {});
+  expect(store.connection).toBe("lost");
 });
 
 test("what happened stays in the log however long an experiment reports its progress", async () => {

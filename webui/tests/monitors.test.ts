@@ -4,6 +4,7 @@ import type { CaptonFlow, CaptonView } from "../src/api/schema";
 import type { LinksSample } from "../src/api/types";
 import { LinkHistory, type LinkPoint } from "../src/live/linkHistory";
 import { fullest, portQueues, waiting } from "../src/queues/rows";
+import { structureOf } from "../src/charts/TimeChart";
 import { cut, fitting, labelRoom, roundValues } from "../src/charts/ticks";
 import { marks } from "../src/tpfs/thresholds";
 import { typeName } from "../src/tpfs/types";
@@ -211,4 +212,12 @@ test("long labels leave room for the bars beside them", () => {
     expect(cut(long, letters)).toHaveLength(letters);
   }
   expect(labelRoom([], 1, 600).letters).toBe(0);
+});
+
+test("a chart is made anew for other lines or bounds, not for a longer span", () => {
+  const chart = { title: "Rate", series: [{ name: "l1 → s1", points: [] }], from: 0, to: 1, atLeast: 8 };
+  const structure = (more: object): string => structureOf({ ...chart, format: String, ...more });
+  expect(structure({ to: 2 })).toBe(structure({}));
+  expect(structure({ atLeast: 9 })).not.toBe(structure({}));
+  expect(structure({ series: [] })).not.toBe(structure({}));
 });

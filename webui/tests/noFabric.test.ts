@@ -124,3 +124,13 @@ test("curves of a part of an experiment's flows say so", async () => {
   const html = await drawn(page, [...KNOWN, [["flow-records", 3, 1], records]]);
   expect(html).toContain("Drawn of the first 20,000 flows");
 });
+
+test("a class none of whose flows crossed the fabric has no number of paths", async () => {
+  const figures = { retransmissions: 0, recovered_packets: 0, overhead: 0, cpu_limited: false };
+  const paths = { short: { paths_per_flow: 3.72 }, long: { paths_per_flow: null } };
+  const summary = { schemes: { ecmp: { scheme: "ecmp", ...figures, paths } } };
+  const experiment = { ...simulation, state: "finished", summary, runs: [] } as unknown as Experiment;
+  const html = await drawn(createElement(Results, { experiment }), KNOWN);
+  const [, row] = /<tbody[^>]*>(.*)<\/tbody>/s.exec(html) ?? [];
+  expect(row?.match(/3\.7|–/g)).toEqual(["–", "–", "–", "3.7", "–"]);
+});

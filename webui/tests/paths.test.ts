@@ -27,7 +27,7 @@ test("shares add up to one where anything was counted", () => {
 });
 
 test("classes are counted apart, within the window only", () => {
-  const moment = (at: number, paths: Record<string, number>) => ({ at, paths, lost: 0, recovered: 0 });
+  const moment = (at: number, paths: Record<string, number>) => ({ at, paths });
   const counts = classCounts(
     [
       trace(1, "short", [moment(1, { a: 9 }), moment(5, { a: 1, b: 2 })]),
@@ -64,7 +64,7 @@ test("streams of acknowledgements are no flows to show", () => {
   const acks = trace(9, "short");
   acks.flow = { ...acks.flow, bytes: 40 * 52 };
   expect(newestOf([acks, trace(8, "short")], "short", null, 1)?.id).toBe(8);
-  acks.moments = [{ at: 5, paths: { a: 100 }, lost: 0, recovered: 0 }];
+  acks.moments = [{ at: 5, paths: { a: 100 } }];
   expect(classCounts([acks], 0).size).toBe(0);
 });
 

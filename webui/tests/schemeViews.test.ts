@@ -3,6 +3,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { SchemeControls } from "../src/control/SchemeControls";
 import { ExperimentForm } from "../src/experiments/ExperimentForm";
 import { NewExperiment } from "../src/experiments/NewExperiment";
+import { SchemeChoice } from "../src/experiments/SchemeChoice";
 import { Evidence } from "../src/understand/Evidence";
 import { UnderstandPage } from "../src/understand/UnderstandPage";
 import { type Answers, drawn } from "./drawn";
@@ -54,6 +55,18 @@ test("a list of schemes that does not come is said to be missing", async () => {
   const answers: Answers = [scheme!, [["schemes"], new Error("the controller does not answer")]];
   const html = await drawn(createElement(SchemeControls, { may: true }), answers);
   expect(html).toContain("There is no list of schemes: the controller does not answer");
+});
+
+test("a scheme for simulations alone can be chosen for a simulation, and not for a lab", async () => {
+  const pfabric = { initial_window: 8, largest_window: 16, timeout_packet_times: 30, buffer_bytes: 36_000 };
+  const schemes = { schemes: [scheme, { ...scheme, name: "pfabric", pfabric }] };
+  const option = async (kind: "lab" | "simulation"): Promise<string | undefined> => {
+    const choice = createElement(SchemeChoice, { kind, usual: ["ecmp"], chosen: ["ecmp"], choose: String });
+    const html = await drawn(choice, [[["schemes"], schemes]]);
+    return /<option[^>]*value="pfabric"[^>]*>/.exec(html)?.[0];
+  };
+  expect(await option("simulation")).not.toContain("disabled");
+  expect(await option("lab")).toContain("disabled");
 });
 
 test("an address of a preset that is not there says so beside the form", async () => {

@@ -6,7 +6,7 @@ import { sweepParts } from "../src/experiments/sweep";
 import { shortFlowTimes } from "../src/experiments/times";
 import type { Experiment, SchemeResult } from "../src/experiments/types";
 import { MARKER_PATHS } from "../src/parts/marker";
-import { crc32, ownStyles, SCHEMES, schemeStyle } from "../src/parts/schemes";
+import { crc32, SCHEMES, schemeStyle, stylesOf } from "../src/parts/schemes";
 
 const figures = readFileSync(new URL("../../figures/style.py", import.meta.url), "utf8");
 
@@ -44,9 +44,11 @@ const RULES = {
 };
 
 test("settings of one scheme look different, and the first of them as the scheme does", () => {
-  const own = ownStyles(RULES);
-  expect(["rps-timer", "caps-timer", "htpc"].filter((label) => own.has(label))).toEqual([]);
-  const shown = Object.entries(RULES).map(([label, { scheme }]) => own.get(label) ?? schemeStyle(scheme));
+  const styleOf = stylesOf(RULES);
+  expect(["rps-timer", "caps-timer", "htpc"].map(styleOf)).toEqual(
+    ["rps-inorder", "caps", "htpc"].map(schemeStyle),
+  );
+  const shown = Object.keys(RULES).map(styleOf);
   expect(new Set(shown.map(({ colour }) => colour)).size).toBe(8);
 });
 
@@ -59,9 +61,9 @@ test("labels look as in the figures", () => {
   expect(Object.keys(cases).length).toBeGreaterThan(3);
   for (const { schemes, styles } of Object.values(cases)) {
     const labels = Object.fromEntries(Object.entries(schemes).map(([label, scheme]) => [label, { scheme }]));
-    const own = ownStyles(labels);
-    const shown = Object.entries(schemes).map(([label, scheme]) => {
-      const { colour, marker } = own.get(label) ?? schemeStyle(scheme);
+    const styleOf = stylesOf(labels);
+    const shown = Object.keys(schemes).map((label) => {
+      const { colour, marker } = styleOf(label);
       return [label, [colour, marker]];
     });
     expect(Object.fromEntries(shown)).toEqual(styles);
@@ -72,7 +74,7 @@ test("however many settings a scheme has, none looks like another", () => {
   const many = Object.fromEntries(
     Array.from({ length: 40 }, (_, index) => [`k=${index}`, { scheme: "caps" }]),
   );
-  const shown = [schemeStyle("caps"), ...ownStyles(many).values()];
+  const shown = Object.keys(many).map(stylesOf(many));
   expect(new Set(shown.map(({ colour, marker }) => colour + marker)).size).toBe(40);
 });
 
@@ -96,16 +98,16 @@ test("a sweep's chart, its bars and its curves agree on what a label looks like"
     baseline: false,
   });
   const schemes = { "hold-1t": result("caps"), "hold-2t": result("caps") };
-  const style = ownStyles(schemes).get("hold-2t");
-  expect(style).toBeDefined();
+  const looks = Object.keys(schemes).map(stylesOf(schemes));
+  expect(looks[1]).not.toEqual(looks[0]);
   const [part] = sweepParts({
     sweep: [{ label: "T", unit: "" }],
     points: [{ experiment: 1, at: [1], schemes }],
   });
-  expect(part?.charts[0]?.lines.map((line) => line.style)).toEqual([undefined, style]);
-  expect(measures({ schemes })[0]?.bars.map((bar) => bar.style)).toEqual([undefined, style]);
+  expect(part?.charts[0]?.lines.map((line) => line.style)).toEqual(looks);
+  expect(measures({ schemes })[0]?.bars.map((bar) => bar.style)).toEqual(looks);
   const runs = ["hold-1t", "hold-2t"].map((label, id) => ({ id, label }));
   const records = [0, 1].map((run_id) => ({ run_id, traffic_class: "short", fct_s: 1 }) as FlowRecord);
   const curves = shortFlowTimes({ runs, summary: { schemes } } as unknown as Experiment, records);
-  expect(curves.map((curve) => curve.style)).toEqual([undefined, style]);
+  expect(curves.map((curve) => curve.style)).toEqual(looks);
 });

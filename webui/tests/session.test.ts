@@ -1,7 +1,7 @@
 import { QueryClient } from "@tanstack/react-query";
 import { afterEach, expect, test, vi } from "vitest";
 import { endSession, get, openSession, RefusedError } from "../src/api/client";
-import { onSessionOver } from "../src/app/session";
+import { leave, onSessionOver } from "../src/app/session";
 
 /** Answer every request with *status*; 0: the controller does not answer. */
 function answering(status: number): void {
@@ -46,6 +46,15 @@ test("a session that is over already can be ended, and what goes wrong else is s
   await expect(endSession()).resolves.toBeUndefined();
   answering(0);
   await expect(endSession()).rejects.toThrow(RefusedError);
+  expect(await leave()).toContain("the controller does not answer");
+  answering(200);
+  expect(await leave()).toBe("");
+});
+
+test.each(["abc…", "“abc”", "ab\ncd"])("a token that no head can have is refused: %j", async (token) => {
+  answering(200);
+  await expect(openSession(token)).rejects.toMatchObject({ status: 401 });
+  await expect(openSession("abc-ÿ")).resolves.toMatchObject({ status: 200 });
 });
 
 test.each([

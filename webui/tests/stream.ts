@@ -2,7 +2,7 @@
 export class Stream {
   static readonly CLOSED = 2;
   static newest: Stream;
-  readonly readyState = 1;
+  readyState = 1;
   readonly #listeners = new Map<string, (message: { data: string; lastEventId: string }) => void>();
   constructor(readonly url: string) {
     Stream.newest = this;

@@ -5,6 +5,7 @@ import { alongAxis, sweepParts } from "../src/experiments/sweep";
 import { shortFlowTimes } from "../src/experiments/times";
 import type { ComparedScheme, FlowRecord } from "../src/api/schema";
 import type { Experiment, SchemeResult, SweepDocument } from "../src/experiments/types";
+import { schemeStyle } from "../src/parts/schemes";
 
 const scheme = (name: string, afct: number | null, limited = false): SchemeResult => ({
   scheme: name,
@@ -57,13 +58,13 @@ test("a sweep is a chart a measure, a line a scheme, with gaps where it has no f
   expect(
     chart?.lines.map((line) => [
       line.label,
-      line.scheme,
+      line.style,
       line.points.map(({ tick, bar }) => [tick, bar?.value, bar?.interval, bar?.cpuLimited]),
     ]),
   ).toEqual([
     [
       "ecmp",
-      "ecmp",
+      schemeStyle("ecmp"),
       [
         [20, 100, [50, 200], false],
         [40, 200, [100, 400], false],
@@ -71,7 +72,7 @@ test("a sweep is a chart a measure, a line a scheme, with gaps where it has no f
     ],
     [
       "mine",
-      "caps",
+      schemeStyle("caps"),
       [
         [20, 50, [25, 100], true],
         [40, undefined, undefined, undefined],
@@ -154,12 +155,12 @@ test("two experiments are two bars a scheme, with the intervals and the mark of 
     ["Long flows: goodput together", false, "12.3 Mbit/s"],
   ]);
   expect(
-    found[0]?.bars.map((bar) => [bar.label, bar.scheme, bar.value, bar.interval, bar.cpuLimited]),
+    found[0]?.bars.map((bar) => [bar.label, bar.style, bar.value, bar.interval, bar.cpuLimited]),
   ).toEqual([
-    ["mine · 3", "caps", 71, [60, 82], false],
-    ["mine · 12", "mine", 80, [70, 90], true],
-    ["rps · 3", "rps", 71, [60, 82], false],
-    ["rps · 12", "rps", 80, [70, 90], true],
+    ["mine · 3", schemeStyle("caps"), 71, [60, 82], false],
+    ["mine · 12", schemeStyle("caps"), 80, [70, 90], true],
+    ["rps · 3", schemeStyle("rps"), 71, [60, 82], false],
+    ["rps · 12", schemeStyle("rps"), 80, [70, 90], true],
   ]);
   expect(found[1]?.bars.map((bar) => bar.interval)).toEqual([null, null, null, null]);
 });
@@ -177,8 +178,8 @@ test("times are of short flows that ended, by label, shortest first, in the resu
     ({ run_id: run, fct_s: fct, traffic_class }) as FlowRecord;
   const flows = [flow(6, 3), flow(5, 2), flow(7, 1), flow(5, null), flow(5, 9, "long"), flow(99, 4)];
   expect(shortFlowTimes(experiment, flows)).toEqual([
-    { label: "ecmp", scheme: "ecmp", times: [1, 3] },
-    { label: "mine", scheme: "caps", times: [2] },
+    { label: "ecmp", style: schemeStyle("ecmp"), times: [1, 3] },
+    { label: "mine", style: schemeStyle("caps"), times: [2] },
   ]);
 });
 

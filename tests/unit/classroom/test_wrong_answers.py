@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from classroom.answer import AnswerError
 from classroom.labs import LABS
 from classroom.marks import item_of
 
@@ -62,3 +63,16 @@ def test_a_wrong_answer_misses_what_it_is_wrong_about(name: str, tmp_path: Path)
     missed = {item_of(finding.text) for finding in lab.check(WRONG / name, tmp_path) if not finding.right}
     # Step 2 of lab 1 asks for a result, which nothing has here.
     assert missed - ({"step 2"} if lab.number == 1 else set()) == MISSED[name]
+
+
+@pytest.mark.parametrize("answer", ["10 ** 5000", "[0] * 1_000_000"])
+def test_an_answer_without_bound_is_said_to_be_wrong_in_a_line(answer: str, tmp_path: Path) -> None:
+    repairs = tmp_path / "repairs.py"
+    repairs.write_text(f"def repairs(k, blocked, target):\n    return {answer}\n")
+    with pytest.raises(AnswerError, match="a whole number from 0 to 200 is wanted") as refused:
+        LABS[3].check(repairs, tmp_path)
+    collisions = tmp_path / "collisions.py"
+    collisions.write_text(f"CHANCE = {answer}\n\n\ndef collisions(flows):\n    return []\n")
+    *_, chance = LABS[1].check(collisions, tmp_path)
+    assert not chance.right
+    assert max(len(str(refused.value)), len(chance.text)) < 400

@@ -256,12 +256,13 @@ def test_the_exit_code_is_the_document_and_the_text_agrees(tmp_path: Path) -> No
     assert ("A lab can be built here" in done.stdout) == report["lab"]
 
 
-def test_a_wrong_option_and_a_file_that_cannot_be_written_are_said_first() -> None:
+def test_a_wrong_option_and_a_file_that_cannot_be_written_are_said_first(tmp_path: Path) -> None:
     path = os.environ["PATH"]
     assert doctor([SYSTEM_PYTHON, str(ROOT / "doctor"), "--nonsense"], PATH=path).returncode == 2
-    done = doctor([SYSTEM_PYTHON, str(ROOT / "doctor"), "--json", "/no/such/file"], PATH=path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "cannot be written" in done.stderr
+    for file in ("/no/such/file", str(tmp_path)):
+        done = doctor([SYSTEM_PYTHON, str(ROOT / "doctor"), "--json", file], PATH=path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "cannot be written" in done.stderr
 
 
 def test_a_python_that_is_too_old_can_read_what_says_so() -> None:

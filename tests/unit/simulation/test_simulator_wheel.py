@@ -48,17 +48,35 @@ def test_kernels_of_other_systems_are_built_without_calls_of_linux() -> None:
     assert manifest["dependencies"]["libc"]["optional"]
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the programs of an environment with the wheel, its kernels those of this one."""
-    directory = tmp_path_factory.mktemp("wheel")
+def native_wheel(directory: Path) -> Path:
+    """Write a wheel with the kernels of this environment, as maturin would."""
     native = directory / "capstan_native-0.1.0-cp311-abi3-linux_x86_64.whl"
     with zipfile.ZipFile(native, "w") as kernels:
         kernels.write(str(capstan_native.__file__), "capstan_native/capstan_native.abi3.so")
         kernels.writestr("capstan_native/__init__.pyi", "")
         tags = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: false\nTag: cp311-abi3-linux_x86_64\n"
         kernels.writestr("capstan_native-0.1.0.dist-info/WHEEL", tags)
-    name = backend().with_rooms(native, directory)
+    return native
+
+
+def test_a_checkout_below_a_folder_that_is_called_build_is_whole_in_its_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = tmp_path / "build" / "capstan"
+    checkout.parent.mkdir()
+    checkout.symlink_to(ROOT)
+    module = backend()
+    monkeypatch.setattr(module, "ROOT", checkout)
+    name = module.with_rooms(native_wheel(tmp_path), tmp_path)
+    with zipfile.ZipFile(tmp_path / name) as wheel:
+        assert {"cli/app.py", "simulation/experiment.py"} <= {*wheel.namelist()}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the programs of an environment with the wheel, its kernels those of this one."""
+    directory = tmp_path_factory.mktemp("wheel")
+    name = backend().with_rooms(native_wheel(directory), directory)
     assert name == f"capstan_simulator-{VERSION}-cp311-abi3-linux_x86_64.whl"
     with zipfile.ZipFile(directory / name) as wheel:
         files = wheel.namelist()

@@ -92,8 +92,13 @@ export async function change<T>(
 
 export type Session = components["schemas"]["SessionView"];
 
+/** What no head of a request can have: a browser does not even send it. */
+const UNSENDABLE = /[^\x20-\x7e\xa0-\xff]/;
+
 /** Ask what this reader may do; with *token*, begin a session, whose cookie the stream of events needs. */
 export async function openSession(token?: string): Promise<Session> {
+  if (token && UNSENDABLE.test(token))
+    throw new RefusedError({ title: "Unauthorized", status: 401, detail: "no token has such letters" });
   const headers: Record<string, string> = { Accept: "application/json", "Content-Type": "application/json" };
   if (token) headers["Authorization"] = `Bearer ${token}`;
   const response = await send("/session", { method: "POST", headers });

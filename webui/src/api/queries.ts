@@ -1,6 +1,8 @@
 /** What views ask the controller for; events of the stream say when to ask again (live/connection.ts). */
 
 import { type DefaultOptions, keepPreviousData, useQuery } from "@tanstack/react-query";
+import type { Connection } from "../live/store";
+import { useLive } from "../live/useLive";
 import { BASE, get, RefusedError } from "./client";
 import type {
   FabricView,
@@ -14,12 +16,13 @@ import type {
 } from "./schema";
 import { RUN, useSource } from "./source";
 
-/**
- * Return true if a request that failed with *error* is worth sending again: the controller may answer soon where it did
- * not answer, but repeats a refusal.
- */
+/** Return true if the controller repeats an answer: it refused the request. Where it did not answer, it may soon. */
+export const isRefusal = (error: Error): boolean =>
+  error instanceof RefusedError && error.status !== 0 && error.status < 500;
+
+/** Return true if a request that failed with *error* is worth sending again. */
 export function worthRetrying(failures: number, error: Error): boolean {
-  return failures < 3 && (!(error instanceof RefusedError) || error.status === 0 || error.status >= 500);
+  return failures < 3 && !isRefusal(error);
 }
 
 /**
@@ -47,8 +50,8 @@ export function useHas(path: string): boolean | undefined {
   return document.data && `${BASE}${path}` in document.data.paths;
 }
 
-/** A run's scheme is in the header, where the page has no stream of the run's events. */
-const RUN_SCHEME_MS = 3_000;
+/** What is shown of a run where the page has no stream of its events is asked for so often. */
+const RUN_MS = 3_000;
 
 /**
  * Return the answer of the watched controller; events of its stream trigger the next request. *everyMs*: where a run is
@@ -70,9 +73,15 @@ export const useHealth = () =>
     refetchInterval: 10_000,
   });
 
-export const useFabric = () => useWatched<FabricView>("fabric");
+/** Return when the fabric of a run is asked for again, in ms; undefined: events of the run's stream say when. */
+export const fabricEveryMs = (connection: Connection): number | undefined =>
+  connection === "live" ? undefined : RUN_MS;
+
+export const useFabric = () =>
+  useWatched<FabricView>("fabric", fabricEveryMs(useLive("connection", (store) => store.connection)));
 export const useModes = () => useWatched<ModesView>("modes");
-export const useScheme = () => useWatched<SchemeView>("scheme", RUN_SCHEME_MS);
+/** Return the scheme in force; of a run it is in the header, too, which has no stream of the run's events. */
+export const useScheme = () => useWatched<SchemeView>("scheme", RUN_MS);
 export const useFaults = () => useWatched<FaultsView>("faults");
 
 /** Return the run that the queue executes now, where this controller has a queue. */
@@ -94,14 +103,15 @@ export const useSchemes = () =>
     staleTime: 300_000,
   });
 
-/** Return when a flow is asked for again, in ms: twice a second while it lives; seldom once it has ended, or is not there. */
-export const flowEveryMs = ({
-  data,
-  error,
-}: {
-  data: FlowDetail | undefined;
-  error: Error | null;
-}): number => (error !== null || data?.flow.state === "ended" ? 5_000 : 500);
+/**
+ * Return when a flow is asked for again, in ms: twice a second while it lives, seldom once it has ended. false: there
+ * is none.
+ */
+export function flowEveryMs(state: { data: FlowDetail | undefined; error: Error | null }): number | false {
+  const { data, error } = state;
+  if (error !== null) return isRefusal(error) ? false : 5_000;
+  return data?.flow.state === "ended" ? 5_000 : 500;
+}
 
 /**
  * Return a flow in detail, asked for again as it lives. The flow before it stays until it has arrived.

@@ -1,12 +1,13 @@
 import { Button, Code, Container, Group, PasswordInput, Text, Title } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useEffect, useState } from "react";
-import { endSession, openSession, RefusedError, type Session } from "../api/client";
+import { openSession, RefusedError, type Session } from "../api/client";
 import { connect } from "../live/connection";
 import { useStore } from "../live/useLive";
+import { Notice } from "../parts/Notice";
 import { App } from "./App";
 import { LogOutContext, RoleContext } from "./role";
-import { onSessionOver } from "./session";
+import { leave, onSessionOver } from "./session";
 
 const mayAnswerSoon = ({ status }: RefusedError): boolean => status === 0 || status >= 500;
 
@@ -20,6 +21,7 @@ export function Login() {
   const [session, setSession] = useState<Session | null>(null);
   const [refused, setRefused] = useState<RefusedError | null>(null);
   const [leaving, setLeaving] = useState(false);
+  const [stays, setStays] = useState("");
 
   async function enter(token?: string): Promise<void> {
     try {
@@ -35,13 +37,10 @@ export function Login() {
   /** End the session and load the page anew; until then nothing asks for a token, which would be lost. */
   async function logOut(): Promise<void> {
     setLeaving(true);
-    try {
-      await endSession();
-      location.assign("/");
-    } catch (error) {
-      setLeaving(false);
-      throw error;
-    }
+    const why = await leave();
+    setStays(why);
+    if (why === "") location.assign("/");
+    else setLeaving(false);
   }
 
   useEffect(() => {
@@ -69,6 +68,11 @@ export function Login() {
     return (
       <RoleContext value={session.role}>
         <LogOutContext value={ends ? () => void logOut() : null}>
+          {stays && (
+            <Notice title="You are still logged in" kind="error">
+              {stays}
+            </Notice>
+          )}
           <App />
         </LogOutContext>
       </RoleContext>

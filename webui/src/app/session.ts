@@ -1,7 +1,7 @@
 /** A browser's session, which may end while the page is open: after a night's sleep, by a new token, in another tab. */
 
 import type { QueryClient } from "@tanstack/react-query";
-import { RefusedError } from "../api/client";
+import { endSession, RefusedError } from "../api/client";
 
 const isOver = (error: unknown): boolean => error instanceof RefusedError && error.status === 401;
 
@@ -16,4 +16,14 @@ export function onSessionOver(queries: QueryClient, over: () => void): () => voi
     }),
   ];
   return () => ends.forEach((end) => end());
+}
+
+/** End this browser's session; return why it goes on, "" where it has ended. */
+export async function leave(): Promise<string> {
+  try {
+    await endSession();
+    return "";
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }

@@ -1,4 +1,4 @@
-import { useId, useMemo } from "react";
+import { useId, useMemo, useRef } from "react";
 import { duration } from "../parts/units";
 import { short } from "./ticks";
 import { UPlotChart } from "./UPlotChart";
@@ -30,9 +30,16 @@ const DASHES: readonly number[][] = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
 const ago = (time: number): string =>
   `−${time >= -60 ? `${Number((-time).toPrecision(3))} s` : duration(-time)}`;
 
+/** Return what a chart is made anew for: not its span, which grows with each sample at the begin of a simulated run. */
+export const structureOf = ({ series, atLeast }: Props): string =>
+  `${series.map((curve) => curve.name).join()} ${atLeast}`;
+
 /** Draw values over the last seconds, a line a series. */
-export function TimeChart({ title, series, from, to, atLeast, format, height = 130 }: Props) {
+export function TimeChart(chart: Props) {
+  const { title, series, from, to, atLeast, format, height = 130 } = chart;
   const heading = useId();
+  const begin = useRef(0);
+  begin.current = from - to;
   const data = useMemo(
     () =>
       [
@@ -48,11 +55,11 @@ export function TimeChart({ title, series, from, to, atLeast, format, height = 1
       </figcaption>
       <UPlotChart
         data={data}
-        structure={`${series.map((curve) => curve.name).join()} ${to - from} ${atLeast}`}
+        structure={structureOf(chart)}
         height={height}
         options={({ colour, scale, axis }) => ({
           scales: {
-            x: { time: false, range: [from - to, 0] },
+            x: { time: false, range: () => [begin.current, 0] },
             y: { range: (_, __, high) => [0, Math.max(atLeast, high) * 1.08] },
           },
           axes: [

@@ -12,7 +12,7 @@ import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
 import { SchemeMark } from "../parts/SchemeMark";
 import { duration } from "../parts/units";
-import { onlySimulated } from "../understand/composition";
+import { schemeOption } from "../understand/composition";
 
 /** Switch the scheme of the running fabric; connections live on. */
 export function SchemeControls({ may }: { may: boolean }) {
@@ -59,11 +59,7 @@ export function SchemeControls({ may }: { may: boolean }) {
                     onChange={(event) => setChosen(event.target.value)}
                     data={[
                       ...(!schemes.data || shown ? [] : [{ value: name, label: `${name}: from a file` }]),
-                      ...(schemes.data?.schemes ?? []).map((scheme) => ({
-                        value: scheme.name,
-                        label: `${scheme.name}: ${scheme.title}${onlySimulated(scheme) ? " (simulations only)" : ""}`,
-                        disabled: onlySimulated(scheme),
-                      })),
+                      ...(schemes.data?.schemes ?? []).map((scheme) => schemeOption(scheme, true)),
                     ]}
                   />
                   <Button variant="filled" type="submit" disabled={!may || apply.isPending || !shown}>

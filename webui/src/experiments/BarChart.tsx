@@ -3,7 +3,6 @@ import { useCallback } from "react";
 import { PlotFigure } from "../charts/PlotFigure";
 import { cut, labelRoom } from "../charts/ticks";
 import styles from "../charts/charts.module.css";
-import { schemeStyle } from "../parts/schemes";
 import { type Bar, barWords, type Measure } from "./bars";
 
 const ROW = 30;
@@ -17,7 +16,6 @@ export function BarChart({ measure }: { measure: Measure }) {
       const highest = Math.max(...bars.map((bar) => Math.max(bar.value, bar.interval?.[1] ?? 0)));
       const label = (bar: Bar): string => (bar.cpuLimited ? `${bar.label} *` : bar.label);
       const { margin, letters } = labelRoom(bars.map(label), scale, width);
-      const colour = (bar: Bar): string => (bar.style ?? schemeStyle(bar.scheme)).colour;
       const measured = bars.filter((bar) => bar.interval !== null);
       return {
         height: (bars.length * ROW + 10) * scale,
@@ -36,7 +34,7 @@ export function BarChart({ measure }: { measure: Measure }) {
           Plot.barX(bars, {
             x: "value",
             y: label,
-            fill: colour,
+            fill: (bar: Bar) => bar.style.colour,
             fillOpacity: (bar: Bar) => (bar.cpuLimited ? 0.25 : 1),
             stroke: "var(--scheme-edge)",
             insetTop: 3,

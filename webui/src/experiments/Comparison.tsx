@@ -10,8 +10,9 @@ import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
 import { Quiet } from "../parts/Quiet";
 import { SchemeMark } from "../parts/SchemeMark";
+import { stylesOf } from "../parts/schemes";
 import { BarChart } from "./BarChart";
-import { comparedBars, labelIn, stylesIn, three } from "./comparing";
+import { comparedBars, labelIn, three } from "./comparing";
 import { MOST_FLOWS, useExperiment, useFlowRecords } from "./queries";
 import { FirstFlows } from "./RunsSoFar";
 import { shortFlowTimes } from "./times";
@@ -52,7 +53,7 @@ export function Comparison({ a, b }: { a: Experiment; b: number }) {
 
 function Both({ a, b, schemes }: { a: Experiment; b: Experiment; schemes: readonly ComparedScheme[] }) {
   const measures = useMemo(() => comparedBars(schemes, [side(a), side(b)]), [schemes, a, b]);
-  const styleOf = useMemo(() => stylesIn(side(a)), [a]);
+  const styleOf = useMemo(() => stylesOf(side(a).schemes), [a]);
   const limited = schemes.some((scheme) => scheme.cpu_limited.some(Boolean));
   return (
     <>
@@ -123,7 +124,7 @@ function BothDistributions({
           style: styleOf(curve.label),
           dashed,
         }));
-    const styleOf = stylesIn(side(a));
+    const styleOf = stylesOf(side(a).schemes);
     return [...curvesOf(a, ofA.data, false), ...curvesOf(b, ofB.data, true)];
   }, [a, b, schemes, ofA.data, ofB.data]);
   if (curves.length === 0) return null;

@@ -110,6 +110,7 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
       )}
       {preset && draft.text === null && (
         <SchemeChoice
+          kind={kindOf(draft, kinds)}
           usual={preset.schemes}
           chosen={draft.schemes ?? preset.schemes}
           choose={(schemes) => edit({ schemes })}

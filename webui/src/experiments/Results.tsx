@@ -4,7 +4,7 @@ import { DataTable } from "../parts/DataTable";
 import { Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
-import { ownStyles, schemeStyle } from "../parts/schemes";
+import { stylesOf } from "../parts/schemes";
 import { digits, percent } from "../parts/units";
 import { BarChart } from "./BarChart";
 import { measures } from "./bars";
@@ -53,7 +53,7 @@ export function Results({ experiment }: { experiment: Experiment }) {
 }
 
 function SchemeTable({ document }: { document: ResultDocument }) {
-  const own = ownStyles(document.schemes ?? {});
+  const styleOf = stylesOf(document.schemes ?? {});
   return (
     <DataTable
       label="Table of the schemes"
@@ -72,7 +72,7 @@ function SchemeTable({ document }: { document: ResultDocument }) {
         key: label,
         cells: [
           <>
-            <SchemeMark name={label} style={own.get(label) ?? schemeStyle(scheme.scheme)} />
+            <SchemeMark name={label} style={styleOf(label)} />
             {scheme.cpu_limited ? " *" : ""}
           </>,
           scheme.short?.n ?? "–",
@@ -81,8 +81,8 @@ function SchemeTable({ document }: { document: ResultDocument }) {
           scheme.retransmissions,
           scheme.recovered_packets,
           percent(scheme.overhead),
-          scheme.paths?.short?.paths_per_flow.toFixed(1) ?? "–",
-          scheme.paths?.long?.paths_per_flow.toFixed(1) ?? "–",
+          scheme.paths?.short?.paths_per_flow?.toFixed(1) ?? "–",
+          scheme.paths?.long?.paths_per_flow?.toFixed(1) ?? "–",
         ],
       }))}
     />

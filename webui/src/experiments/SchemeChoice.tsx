@@ -1,8 +1,11 @@
 import { Checkbox, Group, NativeSelect } from "@mantine/core";
 import { useSchemes } from "../api/queries";
-import { onlySimulated } from "../understand/composition";
+import { schemeOption } from "../understand/composition";
+import type { Kind } from "./submission";
 
 interface Props {
+  /** In what it would run: some schemes are for simulations alone. */
+  kind: Kind;
   /** Those of the preset. */
   usual: readonly string[];
   chosen: readonly string[];
@@ -10,7 +13,7 @@ interface Props {
 }
 
 /** Choose which schemes are compared: the preset's, and any other that the controller has. */
-export function SchemeChoice({ usual, chosen, choose }: Props) {
+export function SchemeChoice({ kind, usual, chosen, choose }: Props) {
   const all = useSchemes().data?.schemes ?? [];
   const shown = [...usual, ...chosen.filter((name) => !usual.includes(name))];
   const others = all.filter((scheme) => !shown.includes(scheme.name));
@@ -36,11 +39,7 @@ export function SchemeChoice({ usual, chosen, choose }: Props) {
           onChange={(event) => choose([...chosen, event.target.value])}
           data={[
             { value: "", label: "and another …" },
-            ...others.map((scheme) => ({
-              value: scheme.name,
-              label: `${scheme.name}: ${scheme.title}${onlySimulated(scheme) ? " (simulations only)" : ""}`,
-              disabled: onlySimulated(scheme),
-            })),
+            ...others.map((scheme) => schemeOption(scheme, kind === "lab")),
           ]}
         />
       )}

@@ -4,7 +4,7 @@ import { PlotFigure } from "../charts/PlotFigure";
 import { cutApart, fitting, short } from "../charts/ticks";
 import styles from "../charts/charts.module.css";
 import { markerPath } from "../parts/marker";
-import { schemeStyle, type SchemeStyle } from "../parts/schemes";
+import type { SchemeStyle } from "../parts/schemes";
 import { barWords } from "./bars";
 import { alongAxis, shown, type SweepChartData, tickWords } from "./sweep";
 
@@ -42,7 +42,7 @@ function plotOptions(chart: SweepChartData, scale: number, width: number): Plot.
   const rows = lines.flatMap((line) =>
     alongAxis(line.points).map(({ tick, bar }) => ({
       label: line.label,
-      style: line.style ?? schemeStyle(line.scheme),
+      style: line.style,
       x: place(tick),
       value: bar?.value ?? Number.NaN,
       low: bar?.interval?.[0] ?? bar?.value ?? Number.NaN,

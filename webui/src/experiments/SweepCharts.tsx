@@ -2,7 +2,6 @@ import { Group, Text, Title } from "@mantine/core";
 import { Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { Marker } from "../parts/SchemeMark";
-import { schemeStyle } from "../parts/schemes";
 import { Quiet } from "../parts/Quiet";
 import type { SweepPart } from "./sweep";
 import { SweepChart } from "./SweepChart";
@@ -12,7 +11,7 @@ export function SweepCharts({ parts, limited }: { parts: readonly SweepPart[]; l
   const lines = new Map(
     parts
       .flatMap(({ charts }) => charts.flatMap((chart) => chart.lines))
-      .map((line) => [line.label, line.style ?? schemeStyle(line.scheme)]),
+      .map((line) => [line.label, line.style]),
   );
   if (lines.size === 0) return null;
   return (

@@ -9,7 +9,7 @@ import { labelsOf } from "./sweep";
 import type { ChildView } from "../api/schema";
 import type { Experiment, SchemeResult, SweepDocument } from "./types";
 import { Quiet } from "../parts/Quiet";
-import { ownStyles, schemeStyle } from "../parts/schemes";
+import { stylesOf } from "../parts/schemes";
 import { digits } from "../parts/units";
 
 /** Show the points of a sweep: each its state and, once the sweep has ended, its schemes' figures side by side. */
@@ -17,7 +17,7 @@ export function SweepPoints({ experiment }: { experiment: Experiment }) {
   const points = ((experiment.summary ?? {}) as SweepDocument).points ?? [];
   const byPoint = new Map(points.map((point) => [point.experiment, point.schemes ?? {}]));
   const labels = labelsOf(points);
-  const own = ownStyles(labels);
+  const styleOf = stylesOf(labels);
   const schemes = Object.keys(labels);
   return (
     <Panel title="Points of the sweep">
@@ -27,9 +27,7 @@ export function SweepPoints({ experiment }: { experiment: Experiment }) {
         head={[
           "point",
           "state",
-          ...Object.entries(labels).map(([label, { scheme }]) => (
-            <SchemeMark key={label} name={label} style={own.get(label) ?? schemeStyle(scheme)} />
-          )),
+          ...schemes.map((label) => <SchemeMark key={label} name={label} style={styleOf(label)} />),
         ]}
         rows={(experiment.children ?? []).map((point) => ({
           key: point.id,

@@ -1,14 +1,12 @@
 /** What of a result document is drawn as bars: a value with its interval for every scheme. */
 
 import type { ResultDocument } from "./types";
-import { ownStyles, type SchemeStyle } from "../parts/schemes";
+import { type SchemeStyle, stylesOf } from "../parts/schemes";
 import { digits } from "../parts/units";
 
 export interface Bar {
   label: string;
-  scheme: string;
-  /** Of this label alone, where its scheme's is that of another label. */
-  style?: SchemeStyle | undefined;
+  style: SchemeStyle;
   value: number;
   interval: readonly [number, number] | null;
   cpuLimited: boolean;
@@ -33,7 +31,7 @@ const megabits = (value: number): string => `${digits(value)} Mbit/s`;
 /** Return the measures that the document has a figure for. */
 export function measures(document: ResultDocument): Measure[] {
   const rows = Object.entries(document.schemes ?? {});
-  const own = ownStyles(document.schemes ?? {});
+  const styleOf = stylesOf(document.schemes ?? {});
   const of = (
     name: string,
     less: boolean,
@@ -51,8 +49,7 @@ export function measures(document: ResultDocument): Measure[] {
       return [
         {
           label,
-          scheme: scheme.scheme,
-          style: own.get(label),
+          style: styleOf(label),
           value,
           interval: interval ?? null,
           cpuLimited: scheme.cpu_limited,

@@ -1,7 +1,7 @@
 /** Two experiments side by side, as bars: each scheme's figure in both. */
 
 import type { ComparedScheme, EstimateView, ListedExperiment } from "../api/schema";
-import { type Labels, ownStyles, schemeStyle, type SchemeStyle } from "../parts/schemes";
+import { type Labels, type SchemeStyle, stylesOf } from "../parts/schemes";
 import { digits } from "../parts/units";
 import type { Bar, Measure } from "./bars";
 
@@ -19,19 +19,13 @@ export const three = (value: number): string =>
 /** Return the label of a scheme in an experiment: `caps · 12`. */
 export const labelIn = (label: string, experiment: number): string => `${label} · ${experiment}`;
 
-/** Return the style of each label: in both experiments the same, that of the first. */
-export function stylesIn({ schemes }: Side): (label: string) => SchemeStyle {
-  const own = ownStyles(schemes);
-  return (label) => own.get(label) ?? schemeStyle(schemes[label]?.scheme ?? label);
-}
-
 /** Measures that are drawn of an experiment alone, too; others are in the table. */
 const DRAWN: ReadonlySet<string> = new Set(["short.afct_ms", "short.p99_ms", "long.goodput_mbps"]);
 
-/** Return what is drawn, with two bars a scheme: one of each experiment. */
+/** Return what is drawn, with two bars a scheme: one of each experiment, both in the style that it has in the first. */
 export function comparedBars(schemes: readonly ComparedScheme[], sides: readonly [Side, Side]): Measure[] {
   const byTitle = new Map<string, Measure>();
-  const styleOf = stylesIn(sides[0]);
+  const styleOf = stylesOf(sides[0].schemes);
   for (const { label, cpu_limited, measures } of schemes) {
     for (const { name, title, unit, better, a, b } of measures) {
       if (!DRAWN.has(name)) continue;
@@ -60,7 +54,6 @@ const bar = (
   style: SchemeStyle,
 ): Bar => ({
   label: labelIn(label, side.id),
-  scheme: side.schemes[label]?.scheme ?? label,
   style,
   value: mean,
   interval: low === null || high === null ? null : [low, high],

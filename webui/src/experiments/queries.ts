@@ -1,6 +1,7 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { get } from "../api/client";
 import { continued } from "../api/known";
+import { isRefusal } from "../api/queries";
 import type {
   EngineView,
   FlowRecord,
@@ -28,11 +29,21 @@ export const useExperiments = () =>
     refetchInterval: 10_000,
   });
 
+/** Return when an experiment is asked for again, in ms; false: it is over, or there is none (events ask again). */
+export function experimentEveryMs(state: {
+  data: Experiment | undefined;
+  error: Error | null;
+}): number | false {
+  const { data, error } = state;
+  const isDone = data ? OVER.includes(data.state) : error !== null && isRefusal(error);
+  return isDone ? false : 1_500;
+}
+
 export const useExperiment = (id: number) =>
   useQuery({
     queryKey: ["experiments", id],
     queryFn: ({ signal }) => get<Experiment>(`/experiments/${id}`, signal),
-    refetchInterval: (query) => (query.state.data && OVER.includes(query.state.data.state) ? false : 1_500),
+    refetchInterval: ({ state }) => experimentEveryMs(state),
   });
 
 export const usePresets = () =>

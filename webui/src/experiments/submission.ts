@@ -48,8 +48,9 @@ export function kindsOf(queue: Slots | undefined): Kind[] {
   return queue.workers === 0 ? ["simulation"] : ["lab", "simulation"];
 }
 
-/** Return the kind of which a draft would be submitted. */
-export const kindOf = (draft: Draft, kinds: readonly Kind[]): Kind => draft.kind ?? kinds[0] ?? "lab";
+/** Return the kind of which a draft would be submitted: that which was chosen, as long as the queue runs it. */
+export const kindOf = ({ kind }: Draft, kinds: readonly Kind[]): Kind =>
+  kind !== null && kinds.includes(kind) ? kind : (kinds[0] ?? "lab");
 
 const LOAD = "workload.flows.arrivals.load";
 /** A load and a rate of arrivals exclude each other. */
@@ -113,11 +114,13 @@ export function submission(draft: Draft, kinds: readonly Kind[]): Record<string,
   for (const change of draft.changes)
     if (change.field && change.value.trim()) set[change.field] = typed(change.value);
   if (Object.keys(set).length > 0) body["set"] = set;
-  if (axes.length > 0) {
-    body["sweep"] = axes.map(({ field, values }) => ({ label: label(field), fields: [field], values }));
-  }
+  if (axes.length > 0) body["sweep"] = sweepOf(axes);
   return body;
 }
 
-/** Return the name of an axis in tables: the field's last word, with spaces for underscores. */
-const label = (field: string): string => (field.split(".").at(-1) ?? field).replaceAll("_", " ");
+/** Return axes in the short form, whose labels the controller finds; it refuses a field that is there twice. */
+function sweepOf(axes: readonly { field: string; values: unknown[] }[]): unknown {
+  const short = Object.fromEntries(axes.map(({ field, values }) => [field, values]));
+  if (Object.keys(short).length === axes.length) return short;
+  return axes.map(({ field, values }) => ({ label: field, fields: [field], values }));
+}

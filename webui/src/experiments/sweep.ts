@@ -2,7 +2,7 @@
 
 import { group } from "d3-array";
 import { measures, type Bar, type Measure } from "./bars";
-import { type Labels, ownStyles, type SchemeStyle } from "../parts/schemes";
+import { type Labels, type SchemeStyle, stylesOf } from "../parts/schemes";
 import type { ResultDocument, SweepDocument } from "./types";
 
 export type Tick = string | number | boolean | null;
@@ -20,8 +20,7 @@ export interface SweepPoint {
 
 export interface SweepLine {
   label: string;
-  scheme: string;
-  style?: SchemeStyle | undefined;
+  style: SchemeStyle;
   points: SweepPoint[];
 }
 
@@ -74,12 +73,11 @@ function charts(axis: Axis, points: NonNullable<SweepDocument["points"]>): Sweep
   const measured = points.map(measures);
   const kinds = new Map(measured.flat().map((measure) => [measure.name, measure]));
   const labels = labelsOf(points);
-  const own = ownStyles(labels);
+  const styleOf = stylesOf(labels);
   return [...kinds.values()].map(({ name, less, format }) => {
-    const lines = Object.entries(labels).map(([label, { scheme }]) => ({
+    const lines = Object.keys(labels).map((label) => ({
       label,
-      scheme,
-      style: own.get(label),
+      style: styleOf(label),
       points: measured.map((ofPoint, index) => ({
         tick: ticks[index] ?? null,
         bar:

@@ -2,7 +2,7 @@
 
 import type { FlowRecord } from "../api/schema";
 import type { SchemeTimes } from "../fct/SchemeDistribution";
-import { ownStyles } from "../parts/schemes";
+import { stylesOf } from "../parts/schemes";
 import type { Experiment, ResultDocument } from "./types";
 
 /**
@@ -20,13 +20,12 @@ export function shortFlowTimes(experiment: Experiment, records: readonly FlowRec
     ofScheme.push(flow.fct_s);
     known.set(label, ofScheme);
   }
-  const named = schemes
-    ? Object.entries(schemes).map(([label, { scheme }]) => ({ label, scheme }))
-    : [...known.keys()].sort().map((label) => ({ label, scheme: label }));
-  const own = ownStyles(Object.fromEntries(named.map(({ label, scheme }) => [label, { scheme }])));
-  return named.flatMap(({ label, scheme }) => {
+  const named =
+    schemes ?? Object.fromEntries([...known.keys()].sort().map((label) => [label, { scheme: label }]));
+  const styleOf = stylesOf(named);
+  return Object.keys(named).flatMap((label) => {
     const times = known.get(label)?.sort((left, right) => left - right);
-    return times ? [{ label, scheme, style: own.get(label), times }] : [];
+    return times ? [{ label, style: styleOf(label), times }] : [];
   });
 }
 

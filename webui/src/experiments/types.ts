@@ -29,7 +29,12 @@ export interface SchemeResult {
   overhead: number;
   cpu_limited: boolean;
   baseline: boolean;
-  paths?: { short?: { paths_per_flow: number }; long?: { paths_per_flow: number } };
+  paths?: { short?: ClassPaths; long?: ClassPaths };
+}
+
+/** null: no flow of the class has crossed the fabric. */
+export interface ClassPaths {
+  paths_per_flow: number | null;
 }
 
 export interface ClaimVerdict {

@@ -2,6 +2,7 @@
 
 import { group, rollup } from "d3-array";
 import type { FabricView, HostView, SwitchView } from "../api/schema";
+import { natural } from "../parts/order";
 
 export interface Spot {
   x: number;
@@ -28,9 +29,6 @@ const HIGHEST_ROW = 260;
 const ROW_SHARE = 0.2;
 const HOST_ROW = 100;
 const TOP = 46;
-
-const byName = (left: { name: string }, right: { name: string }): number =>
-  left.name.localeCompare(right.name, "en", { numeric: true });
 
 /** Return a host's name, or its address where no agent has given it a name. */
 export const hostName = (host: HostView): string => host.name || host.underlay_ip;
@@ -101,7 +99,7 @@ export function layOut(fabric: FabricView, wanted: number): Layout {
     const tier = rowsOfSwitches - 1 - row;
     const members = fabric.switches
       .filter((switchView) => (switchView.tier === null ? tier > top : switchView.tier === tier))
-      .sort(byName);
+      .sort((left, right) => natural(left.name, right.name));
     const y = TOP + row * step;
     members.forEach((member, index) =>
       switches.set(member.name, { x: spread(index, members.length, width), y }),
@@ -115,7 +113,7 @@ export function layOut(fabric: FabricView, wanted: number): Layout {
     const centre = switches.get(leaf)?.x ?? 0;
     const apart = Math.min(54, (slot * 0.94) / members.length);
     members
-      .sort((left, right) => byName({ name: hostName(left) }, { name: hostName(right) }))
+      .sort((left, right) => natural(hostName(left), hostName(right)))
       .forEach((host, index) =>
         hosts.set(hostName(host), { x: centre + (index - (members.length - 1) / 2) * apart, y }),
       );

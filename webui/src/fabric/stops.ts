@@ -3,6 +3,7 @@
 import { group } from "d3-array";
 import { type FocusEvent, type KeyboardEvent, useCallback, useMemo, useState } from "react";
 import { onMap } from "../parts/focus";
+import { natural } from "../parts/order";
 import type { Layout, Line, Spot } from "./layout";
 
 /** A link or a host that can have the focus, at its middle. */
@@ -25,9 +26,7 @@ export function stopRows(lines: readonly Line[], layout: Layout): Stop[][] {
   const rows = group(stops, ({ y }) => Math.round(y));
   const ordered = [...rows].sort(([upper], [lower]) => upper - lower);
   return ordered.map(([, row]) =>
-    row.sort(
-      (left, right) => left.x - right.x || left.name.localeCompare(right.name, "en", { numeric: true }),
-    ),
+    row.sort((left, right) => left.x - right.x || natural(left.name, right.name)),
   );
 }
 

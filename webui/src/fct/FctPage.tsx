@@ -12,6 +12,7 @@ import { Column, Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
 import { SchemeMark } from "../parts/SchemeMark";
+import { schemeStyle } from "../parts/schemes";
 import { bitRate, count, duration } from "../parts/units";
 import { useHeight } from "../parts/useHeight";
 import { SchemeDistribution } from "./SchemeDistribution";
@@ -124,7 +125,7 @@ function SizePanel({ groups, height, note }: { groups: readonly Group[]; height?
   return (
     <Panel title={`Completion times of flows of ${size}`}>
       <SchemeDistribution
-        of={groups.map(({ scheme, times }) => ({ label: scheme, scheme, times }))}
+        of={groups.map(({ scheme, times }) => ({ label: scheme, style: schemeStyle(scheme), times }))}
         {...(height ? { height } : {})}
       />
       <DataTable

@@ -1,14 +1,13 @@
 import { useMemo } from "react";
 import { Distribution } from "../charts/Distribution";
-import { schemeStyle, type SchemeStyle } from "../parts/schemes";
+import type { SchemeStyle } from "../parts/schemes";
 import { duration } from "../parts/units";
 import { distribution } from "./statistics";
 
 /** Completion times (s, shortest first) under a scheme; *label*: what their curve is called. */
 export interface SchemeTimes {
   label: string;
-  scheme: string;
-  style?: SchemeStyle | undefined;
+  style: SchemeStyle;
   times: readonly number[];
   dashed?: boolean;
 }
@@ -17,10 +16,10 @@ export interface SchemeTimes {
 export function SchemeDistribution({ of, height }: { of: readonly SchemeTimes[]; height?: number }) {
   const curves = useMemo(
     () =>
-      of.map(({ label, scheme, style, times, dashed = false }) => ({
+      of.map(({ label, style, times, dashed = false }) => ({
         name: label,
         dashed,
-        ...(style ?? schemeStyle(scheme)),
+        ...style,
         points: distribution(times),
       })),
     [of],

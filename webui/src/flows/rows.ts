@@ -1,6 +1,7 @@
 /** Which flows the table shows, and in what order: plain data, so that 100 000 of them are no matter. */
 
 import type { LiveFlow } from "../api/schema";
+import { natural } from "../parts/order";
 import { carriesData } from "../paths/shares";
 
 export const COLUMNS = [
@@ -62,8 +63,6 @@ const value = (flow: LiveFlow, column: Column): string | number => {
   return flow[column];
 };
 
-const COLLATOR = new Intl.Collator("en", { numeric: true });
-
 /** Return flows that *choice* lets pass, in its order. */
 export function chosenRows(flows: readonly LiveFlow[], choice: Choice): LiveFlow[] {
   const words = choice.text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -87,7 +86,7 @@ function before(flows: readonly LiveFlow[], choice: Choice): (left: LiveFlow, ri
       turn * (Number(value(left, sort)) - Number(value(right, sort))) || right.id - left.id;
   }
   const texts = new Set(flows.map((flow) => flow[sort]));
-  const places = new Map([...texts].sort(COLLATOR.compare).map((text, index) => [text, index]));
+  const places = new Map([...texts].sort(natural).map((text, index) => [text, index]));
   const key = (flow: LiveFlow): number => places.get(flow[sort]) ?? 0;
   return (left, right) => turn * (key(left) - key(right)) || right.id - left.id;
 }

@@ -5,7 +5,8 @@ import { BASE, get } from "../api/client";
 import { amend, askAgain } from "../api/known";
 import type { EventsView, ModesView, ProgressView } from "../api/schema";
 import type { EventHead, FlowsSample, Hello, LinksSample } from "../api/types";
-import { LOG_TOPICS, type LiveStore, type LogTopic, READ_TOPICS } from "./store";
+import { natural } from "../parts/order";
+import { LATE_S, LOG_TOPICS, type LiveStore, type LogTopic } from "./store";
 import { StreamWatch } from "./watch";
 
 const TICK_MS = 500;
@@ -13,6 +14,8 @@ const TICK_MS = 500;
 const ANSWER_MS = 2_000;
 /** What events say has changed is asked for again at most this often. */
 const REFRESH_MS = 300;
+/** Topics of what a person reads: modes change many times a second. */
+const READ_TOPICS: readonly LogTopic[] = LOG_TOPICS.filter((topic) => topic !== "modes");
 /** Logged events of before this page was opened are asked for by so many. */
 const PAGE = 10_000;
 
@@ -50,6 +53,7 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
   const stale = new Set<string>();
   const changed = new Set<unknown>();
   let listed = false;
+  let modesAheadS = store.aheadS;
   let refresh: ReturnType<typeof setTimeout> | undefined;
 
   function received(sampled: boolean): void {
@@ -83,7 +87,7 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
   }
 
   function happened(topic: LogTopic, event: EventHead): void {
-    store.takeEvent(topic, event);
+    store.takeEvents([event]);
     if (event.kind === "experiment-progress") {
       const key = ["experiments", event["experiment"], "progress"];
       const progress = event["progress"] as ProgressView;
@@ -95,6 +99,10 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
       listed ||= event.kind !== "run-added" && event["parent"] == null; // points are not in the list
     }
     refreshSoon(QUERIES[topic]);
+    if (Math.abs(store.aheadS - modesAheadS) > LATE_S) {
+      modesAheadS = store.aheadS; // a clock was set: the controller's times of modes follow it with the next event
+      refreshSoon(["modes"]);
+    }
     if (event.kind === "mode-changed") {
       amend<ModesView>(queries, ["modes", source], (known) => withMode(known, event));
     }
@@ -105,7 +113,7 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
     past.abort();
     past = new AbortController();
     pastEvents(source, past.signal).then(
-      (events) => store.takePast(events),
+      (events) => store.takeEvents(events),
       () => undefined,
     );
   }
@@ -133,6 +141,7 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
       }
       if (store.log.length === 0) refill();
       store.takeHello(hello);
+      if (!hello.resumed) modesAheadS = store.aheadS;
     });
     on<LinksSample>("links", (sample) => store.takeLinks(sample));
     on<FlowsSample>("flows", (sample) => store.takeFlows(sample));
@@ -142,9 +151,10 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
     });
     for (const topic of LOG_TOPICS) on<EventHead>(topic, (event) => happened(topic, event));
     stream.addEventListener("error", () => {
-      if (store.connection !== "connecting") store.setConnection("lost");
+      const refused = stream?.readyState === EventSource.CLOSED; // else the browser tries again by itself
+      if (refused || store.connection !== "connecting") store.setConnection("lost");
       watch.opening(performance.now()); // what else the controller answers makes no stream of it
-      if (stream?.readyState === EventSource.CLOSED) again();
+      if (refused) again();
     });
   }
 
@@ -226,7 +236,7 @@ export function withMode(known: ModesView, event: EventHead): ModesView {
   if (known.leaves.some((entry) => entry.leaf === leaf && entry.since_at > at)) return known;
   const others = known.leaves.filter((entry) => entry.leaf !== leaf);
   const leaves = [...others, { leaf, mode, since_at: at }].sort((left, right) =>
-    left.leaf.localeCompare(right.leaf, undefined, { numeric: true }),
+    natural(left.leaf, right.leaf),
   );
   return { ...known, leaves };
 }

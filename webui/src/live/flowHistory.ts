@@ -3,7 +3,7 @@
 import type { LiveFlow } from "../api/schema";
 import type { FlowsSample } from "../api/types";
 
-export const KEPT_S = 60;
+const KEPT_S = 60;
 /** Flows whose steps are kept; those reported longest ago go first. */
 export const KEPT_FLOWS = 2_000;
 
@@ -11,8 +11,6 @@ export const KEPT_FLOWS = 2_000;
 export interface FlowMoment {
   at: number;
   paths: Record<string, number>;
-  lost: number;
-  recovered: number;
 }
 
 export interface FlowTrace {
@@ -25,23 +23,13 @@ export class FlowHistory {
   readonly #traces = new Map<number, FlowTrace>();
   #newestAt = 0;
 
-  get newestAt(): number {
-    return this.#newestAt;
-  }
-
   take(sample: FlowsSample): void {
-    if (sample.at <= this.#newestAt) return; // sent again after a reconnect
+    if (sample.at === this.#newestAt) return; // sent again after a reconnect
+    if (sample.at < this.#newestAt) this.#traces.clear(); // the controller's clock was set back
     this.#newestAt = sample.at;
     for (const flow of sample.flows) {
-      const before = this.#traces.get(flow.id);
-      const moments = before?.moments ?? [];
-      moments.push({
-        at: sample.at,
-        paths: flow.paths_now,
-        // What was lost before we looked does not count.
-        lost: before ? Math.max(0, flow.lost - before.flow.lost) : 0,
-        recovered: before ? Math.max(0, flow.recovered - before.flow.recovered) : 0,
-      });
+      const moments = this.#traces.get(flow.id)?.moments ?? [];
+      moments.push({ at: sample.at, paths: flow.paths_now });
       while ((moments[0]?.at ?? sample.at) < sample.at - KEPT_S) moments.shift();
       this.#traces.delete(flow.id);
       this.#traces.set(flow.id, { flow, moments });
@@ -50,10 +38,6 @@ export class FlowHistory {
       if (this.#traces.size <= KEPT_FLOWS) break;
       this.#traces.delete(id);
     }
-  }
-
-  trace(id: number): FlowTrace | undefined {
-    return this.#traces.get(id);
   }
 
   /** Return flows reported within the last *seconds*, newest number first. */

@@ -33,7 +33,8 @@ export class LinkHistory {
     let points = this.#points.get(link.name);
     if (!points) this.#points.set(link.name, (points = []));
     const last = points.at(-1);
-    if (last && last.at >= at) return; // sent again after a reconnect
+    if (last?.at === at) return; // sent again after a reconnect
+    if (last && last.at > at) points.length = 0; // the clock was set back, or a simulated run begins again
     points.push({ at, sampledAt, up: link.up, rate_kbps: link.rate_kbps, ab: link.ab, ba: link.ba });
     const oldest = sampledAt - KEPT_S;
     let gone = 0;

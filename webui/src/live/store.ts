@@ -13,9 +13,8 @@ export type Slice = "connection" | "links" | "flows" | "log";
 export type Connection = "connecting" | "live" | "old" | "lost";
 
 const KEPT_LOG = 500;
-
-/** Topics of the log, which is for what a person reads: modes change many times a second. */
-export const READ_TOPICS: readonly LogTopic[] = LOG_TOPICS.filter((topic) => topic !== "modes");
+/** Seconds by which a sample may be late; beyond, the controller's clock or this machine's was set. */
+export const LATE_S = 2;
 
 export class LiveStore {
   connection: Connection = "connecting";
@@ -56,31 +55,32 @@ export class LiveStore {
     this.#notify("connection");
   }
 
+  #takeClock(at: number): void {
+    const aheadS = at - Date.now() / 1000;
+    if (Math.abs(aheadS - this.aheadS) > LATE_S) this.aheadS = aheadS;
+  }
+
   /** Take a sample; *at*: its time in charts, if that is a simulated run's. */
   takeLinks(sample: LinksSample, at = sample.at): void {
+    this.#takeClock(sample.at);
     this.linkHistory.take(sample, at);
     this.links = sample;
     this.#notify("links");
   }
 
   takeFlows(sample: FlowsSample): void {
+    this.#takeClock(sample.at);
     this.flowHistory.take(sample);
     this.flows = sample;
     this.#notify("flows");
   }
 
-  takeEvent(topic: LogTopic, event: EventHead): void {
-    if (READ_TOPICS.includes(topic)) this.#add([event]);
-  }
-
-  /** Add past events, in any order; the stream may have delivered some of them. */
-  takePast(events: readonly EventHead[]): void {
-    this.#add(events);
-  }
-
-  #add(events: readonly EventHead[]): void {
+  /** Add those of *events* that have words, in any order; some may be there already. */
+  takeEvents(events: readonly EventHead[]): void {
+    const worded = events.filter((event) => eventWords(event) !== null);
+    if (worded.length === 0) return; // modes change many times a second
     const known = new Set(this.log.map((event) => event.cursor));
-    const fresh = events.filter((event) => eventWords(event) !== null && !known.has(event.cursor));
+    const fresh = worded.filter((event) => !known.has(event.cursor));
     if (fresh.length === 0) return;
     this.log = [...fresh, ...this.log].sort((left, right) => right.cursor - left.cursor).slice(0, KEPT_LOG);
     this.#notify("log");

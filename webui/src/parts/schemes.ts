@@ -74,7 +74,7 @@ export type Labels = Readonly<Record<string, { scheme: string }>>;
  * Return the styles of those labels whose scheme's style another label has already: of a scheme with two settings, the
  * second must not look like the first.
  */
-export function ownStyles(labels: Labels): ReadonlyMap<string, SchemeStyle> {
+function ownStyles(labels: Labels): ReadonlyMap<string, SchemeStyle> {
   const taken: SchemeStyle[] = [];
   const hasColour = ({ colour }: SchemeStyle): boolean => taken.some((other) => other.colour === colour);
   const isTaken = ({ colour, marker }: SchemeStyle): boolean =>
@@ -93,4 +93,10 @@ export function ownStyles(labels: Labels): ReadonlyMap<string, SchemeStyle> {
       return [label, style];
     }),
   );
+}
+
+/** Return the style of each label: its scheme's, or its own where another label has that. */
+export function stylesOf(labels: Labels): (label: string) => SchemeStyle {
+  const own = ownStyles(labels);
+  return (label) => own.get(label) ?? schemeStyle(labels[label]?.scheme ?? label);
 }

@@ -2,6 +2,7 @@
 
 import { group } from "d3-array";
 import type { PathView } from "../api/schema";
+import { natural } from "../parts/order";
 import { type Counts, total } from "./shares";
 
 export interface Node {
@@ -49,16 +50,14 @@ export function diagram(
     });
   }
   const nodes = columns.flatMap((members, column) =>
-    members
-      .sort((left, right) => left.localeCompare(right, "en", { numeric: true }))
-      .map((name, place) => ({
-        key: `${column} ${name}`,
-        name,
-        host: column === 0 || column === columns.length - 1,
-        column,
-        place,
-        members: members.length,
-      })),
+    members.sort(natural).map((name, place) => ({
+      key: `${column} ${name}`,
+      name,
+      host: column === 0 || column === columns.length - 1,
+      column,
+      place,
+      members: members.length,
+    })),
   );
   return {
     nodes,

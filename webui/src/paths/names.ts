@@ -1,4 +1,5 @@
 import type { FabricView } from "../api/schema";
+import { natural } from "../parts/order";
 
 /** Return the names of switches by the stamp that they leave on packets, as text. */
 export function stampNames(fabric: FabricView | undefined): ReadonlyMap<string, string> {
@@ -16,7 +17,5 @@ export function pathName(stamp: string, names: ReadonlyMap<string, string>): str
 
 /** Return stamps in the order of their switches' names. */
 export function inOrder(stamps: Iterable<string>, names: ReadonlyMap<string, string>): string[] {
-  return [...new Set(stamps)].sort((left, right) =>
-    pathName(left, names).localeCompare(pathName(right, names), "en", { numeric: true }),
-  );
+  return [...new Set(stamps)].sort((left, right) => natural(pathName(left, names), pathName(right, names)));
 }

@@ -5,6 +5,7 @@ import type { LinksSample } from "../api/types";
 import type { Series } from "../charts/TimeChart";
 import { linkEnds } from "../fabric/layout";
 import type { LinkHistory, LinkPoint } from "../live/linkHistory";
+import { natural } from "../parts/order";
 
 export interface PortQueues {
   /** null where only the port is known. */
@@ -55,14 +56,9 @@ export function portQueues(sample: LinksSample, fabric: FabricView | undefined):
 function inOrder(rows: PortQueues[]): PortQueues[] {
   return rows
     .map((row) => ({ row, waits: waiting(row) }))
-    .sort(
-      (left, right) => right.waits - left.waits || COLLATOR.compare(left.row.direction, right.row.direction),
-    )
+    .sort((left, right) => right.waits - left.waits || natural(left.row.direction, right.row.direction))
     .map(({ row }) => row);
 }
-
-/** Made once: to compare by `localeCompare` takes ten times as long. */
-const COLLATOR = new Intl.Collator("en", { numeric: true });
 
 export const waiting = (port: PortQueues): number =>
   port.queues.reduce((sum, queue) => sum + queue.waiting_packets, 0);
@@ -113,5 +109,4 @@ function peakOf(points: readonly LinkPoint[], side: "ab" | "ba"): number {
   return peak;
 }
 
-const byName = (left: { name: string }, right: { name: string }): number =>
-  COLLATOR.compare(left.name, right.name);
+const byName = (left: { name: string }, right: { name: string }): number => natural(left.name, right.name);

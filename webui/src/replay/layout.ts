@@ -1,5 +1,6 @@
 /** Where hosts and switches are drawn: a tier a row, the highest above. */
 
+import { natural } from "../parts/order";
 import type { Trace } from "./trace";
 
 export interface Point {
@@ -12,7 +13,7 @@ const TIERS = ["c", "s", "a", "l", "e", "h"] as const;
 /** Return the place of each node, 0 to 1 in both directions. */
 export function places(trace: Trace): ReadonlyMap<string, Point> {
   const names = new Set(trace.links.flatMap((link) => [link.from, link.to]));
-  const tiers = TIERS.map((tier) => [...names].filter((name) => name.startsWith(tier)).sort(byNumber));
+  const tiers = TIERS.map((tier) => [...names].filter((name) => name.startsWith(tier)).sort(natural));
   const rows = tiers.filter((row) => row.length > 0);
   const nodes = new Map<string, Point>();
   rows.forEach((row, tier) => {
@@ -22,8 +23,4 @@ export function places(trace: Trace): ReadonlyMap<string, Point> {
     });
   });
   return nodes;
-}
-
-function byNumber(left: string, right: string): number {
-  return left.localeCompare(right, "en", { numeric: true });
 }

@@ -1,5 +1,6 @@
 /** What the tour says of a recorded window: counted from its hops, so that words and pictures agree. */
 
+import { natural } from "../parts/order";
 import { released } from "../replay/releases";
 import type { Hop, Packet, Trace } from "../replay/trace";
 
@@ -155,7 +156,7 @@ function arrivals(trace: Trace, flowClass: FlowClass): Crossing[] {
 
 function uppers(trace: Trace): string[] {
   const names = new Set(trace.links.map(({ to }) => to).filter((name) => name.startsWith("s")));
-  return [...names].sort((left, right) => left.localeCompare(right, "en", { numeric: true }));
+  return [...names].sort(natural);
 }
 
 const isHost = (name: string): boolean => name.startsWith("h");

@@ -89,6 +89,13 @@ const REDUNDANCY: Readonly<Record<string, string>> = {
 export const onlySimulated = (scheme: Pick<Scheme, "dctcp" | "pfabric">): boolean =>
   scheme.dctcp != null || scheme.pfabric != null;
 
+/** Return a scheme as a choice of a list; *labs*: of what runs on switches, for which not all can be chosen. */
+export function schemeOption(scheme: Pick<Scheme, "name" | "title" | "dctcp" | "pfabric">, labs: boolean) {
+  const simulated = onlySimulated(scheme);
+  const label = `${scheme.name}: ${scheme.title}${simulated ? " (simulations only)" : ""}`;
+  return { value: scheme.name, label, disabled: labs && simulated };
+}
+
 /** Return the parts of a scheme except its paths, as a name and a sentence each. */
 export function mechanisms(scheme: Scheme): { name: string; words: string }[] {
   const of = (trafficClass: "short" | "long") => {

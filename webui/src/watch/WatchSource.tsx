@@ -1,3 +1,4 @@
+import { Text, VisuallyHidden } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useLayoutEffect, useMemo } from "react";
 import { follow } from "../api/known";
@@ -5,7 +6,8 @@ import { useRun } from "../api/queries";
 import { RUN, SourceContext } from "../api/source";
 import { connect } from "../live/connection";
 import { LiveStore } from "../live/store";
-import { LiveContext } from "../live/useLive";
+import { LiveContext, useLive } from "../live/useLive";
+import { connectionWords } from "../live/words";
 
 /**
  * Provide the source of what is watched: the run that the queue executes, if it has a fabric of its own; else this
@@ -28,7 +30,27 @@ function Run({ experiment, children }: { experiment: number; children: ReactNode
   useEffect(() => connect(store, queries, RUN), [store, queries]);
   return (
     <SourceContext value={RUN}>
-      <LiveContext value={store}>{children}</LiveContext>
+      <LiveContext value={store}>
+        <RunStream />
+        {children}
+      </LiveContext>
     </SourceContext>
+  );
+}
+
+/** Say where what is shown of a run is not of now: what the header says is of this controller's own stream. */
+export function RunStream() {
+  const connection = useLive("connection", (store) => store.connection);
+  const isLate = connection === "old" || connection === "lost";
+  const words = isLate ? `This run: ${connectionWords(connection, null)}` : "";
+  return (
+    <>
+      {isLate && (
+        <Text c="var(--warn)" aria-hidden="true">
+          {words}
+        </Text>
+      )}
+      <VisuallyHidden role="status">{words}</VisuallyHidden>
+    </>
   );
 }

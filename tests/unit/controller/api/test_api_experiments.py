@@ -143,8 +143,13 @@ def test_a_run_of_another_experiment_is_404(world: World) -> None:
 def test_what_has_ended_or_is_there_already_is_409(world: World) -> None:
     number = begin(world)
     path = f"/experiments/{number}"
-    world.ask("POST", f"{path}/runs", 201, json=run_body(world))
-    assert "already" in world.ask("POST", f"{path}/runs", 409, json=run_body(world))["detail"]
+    run = run_body(world)
+    kept = world.ask("POST", f"{path}/runs", 201, json=run)
+    assert world.ask("POST", f"{path}/runs", 201, json=run)["id"] == kept["id"], (
+        "its answer may have been lost"
+    )
+    later = {**run, "started_at": run["started_at"] + 1.0}
+    assert "already" in world.ask("POST", f"{path}/runs", 409, json=later)["detail"]
     world.ask("PATCH", path, json={"state": "cancelled", "error": "it gave way"})
     assert "is cancelled" in world.ask("POST", f"{path}/runs", 409, json=run_body(world, 1))["detail"]
     assert "is cancelled" in world.ask("PATCH", path, 409, json={"state": "finished"})["detail"]

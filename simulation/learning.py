@@ -11,8 +11,9 @@ import numpy as np
 
 from controller.schemes.scheme import Prediction, Priority
 from controller.tpfs.learner import LEAST_RECORDS
-from controller.tpfs.records import FinishedFlowColumns, Names, RecordWindow, checked
+from controller.tpfs.records import Names, RecordWindow, checked
 from controller.tpfs.types import LearntTypes, differ, flow_types
+from protocol.control import FinishedFlows
 from topologies.addressing import HostPlace
 from workloads.flow_header import SINK_PORT
 from workloads.plan import Plan
@@ -90,9 +91,9 @@ class Learning:
         ]
         return Learnt(types, features, values)
 
-    def _finished(self, ended: Sequence[Ended], now_s: float) -> FinishedFlowColumns:
+    def _finished(self, ended: Sequence[Ended], now_s: float) -> FinishedFlows:
         flows = [self._plan.flows[flow.row] for flow in ended]
-        return FinishedFlowColumns(
+        return FinishedFlows(
             now_s,
             [_TCP] * len(flows),
             [self._address[flow.source] for flow in flows],

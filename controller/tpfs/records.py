@@ -66,10 +66,6 @@ class Names:
         return number
 
 
-FinishedFlowColumns = FinishedFlows
-"""As `simulation.learning` calls them."""
-
-
 class RecordsError(CapstanError, ValueError):
     """Columns that are no records at all; the text says why."""
 

@@ -73,19 +73,19 @@ impl Inbox {
         Inbox { width, slots, lent: Lent::default(), arrivals: Vec::with_capacity(MOST), ask: 1 }
     }
 
-    /// Read what waits at a socket, unless there is something already. `busy`: the poll before found datagrams.
-    pub fn fetch(&mut self, fd: RawFd, busy: bool) -> io::Result<()> {
+    /// Read what waits at a socket, unless there is something already. `again`: more than one datagram came at once.
+    pub fn fetch(&mut self, fd: RawFd, again: bool) -> io::Result<()> {
         if !self.arrivals.is_empty() {
             return Ok(());
         }
         match self.ask {
-            1 => self.fetch_most::<1>(fd, busy),
-            2..=FEW => self.fetch_most::<FEW>(fd, busy),
-            _ => self.fetch_most::<MOST>(fd, busy),
+            1 => self.fetch_most::<1>(fd, again),
+            2..=FEW => self.fetch_most::<FEW>(fd, again),
+            _ => self.fetch_most::<MOST>(fd, again),
         }
     }
 
-    fn fetch_most<const N: usize>(&mut self, fd: RawFd, busy: bool) -> io::Result<()> {
+    fn fetch_most<const N: usize>(&mut self, fd: RawFd, again: bool) -> io::Result<()> {
         let most = self.ask.min(N);
         // SAFETY: all of these are plain data, for which zeros are valid.
         let (mut names, mut messages, mut iovecs): (
@@ -122,7 +122,7 @@ impl Inbox {
         }
         let count = count as usize;
         self.ask = match count {
-            1 if most == 1 && !busy => 1,
+            1 if most == 1 && !again => 1,
             _ if count == most => (most * FEW).min(MOST),
             _ => count.max(1),
         };

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use agent::host::Bytes;
 use datapath::checksum::{field_of, pseudo_header_sum};
-use datapath::coalesce::{coalesce, Write, VNET_BYTES};
+use datapath::coalesce::{coalesce, lone, Write, VNET_BYTES};
 use datapath::header::HEADER_BYTES;
 use datapath::inner::look;
 use pyo3::exceptions::PyValueError;
@@ -192,6 +192,11 @@ fn write_packets(fd: RawFd, packets: Vec<Bound<'_, PyBytes>>) -> usize {
 
 /// Write sound packets to a TUN device with IFF_VNET_HDR; return how many writes the kernel refused.
 pub fn deliver(fd: RawFd, packets: &[&[u8]]) -> usize {
+    if let [packet] = packets {
+        if let Some(lone) = lone(packet) {
+            return usize::from(!write_pieces(fd, &[piece(lone.front()), piece(&packet[lone.rest..])]));
+        }
+    }
     let mut refused = 0;
     let mut pieces: Vec<libc::iovec> = Vec::with_capacity(packets.len() + 1);
     for write in coalesce(packets) {
@@ -209,10 +214,15 @@ pub fn deliver(fd: RawFd, packets: &[&[u8]]) -> usize {
             joined = [&*front].into_iter().chain(parts).collect::<Vec<_>>().concat();
             pieces[0] = piece(&joined);
         }
-        // SAFETY: writev reads what the pieces point to, which lives until after the call.
-        refused += usize::from(unsafe { libc::writev(fd, pieces.as_ptr(), pieces.len() as i32) } < 0);
+        refused += usize::from(!write_pieces(fd, &pieces));
     }
     refused
+}
+
+/// Writes pieces, which must point to what lives until after the call; returns false if the kernel refuses.
+fn write_pieces(fd: RawFd, pieces: &[libc::iovec]) -> bool {
+    // SAFETY: the caller keeps alive what they point to.
+    unsafe { libc::writev(fd, pieces.as_ptr(), pieces.len() as i32) >= 0 }
 }
 
 /// Returns header and packet for the device, of a packet of a rare kind whose checksum the datagram's CRC has made

@@ -128,25 +128,33 @@ impl Core {
 
     /// Processes an inner IP packet that the host sends into the overlay.
     pub fn packet_from_host(&mut self, packet: &[u8], now: Seconds) {
-        let seen = match look(packet) {
-            Ok(seen) => seen,
-            Err(error) => return self.counts.refused("", error.reason),
-        };
-        self.looked_at(packet, &seen, now);
+        match look(packet) {
+            Ok(seen) => self.packet_seen(packet, &seen, now),
+            Err(error) => self.counts.refused("", error.reason),
+        }
+    }
+
+    /// Processes a packet as `packet_from_host` does, of which the caller has seen what `look` sees.
+    pub fn packet_seen(&mut self, packet: &[u8], seen: &Seen, now: Seconds) {
+        self.looked_at(packet, seen, now);
         if self.gate.is_shut() && packet.len() <= self.identity.mtu {
-            self.pass_sent(packet, &seen, now);
+            self.pass_sent(packet, seen, now);
         }
     }
 
     /// Processes a TCP packet that the host left us to cut into segments of `size` bytes of payload.
     pub fn super_packet_from_host(&mut self, packet: &[u8], size: usize, now: Seconds) {
-        let seen = match look(packet) {
-            Ok(seen) => seen,
-            Err(error) => return self.counts.refused("", error.reason),
-        };
-        self.cut_and_sent(packet, &seen, size, now);
+        match look(packet) {
+            Ok(seen) => self.super_packet_seen(packet, &seen, size, now),
+            Err(error) => self.counts.refused("", error.reason),
+        }
+    }
+
+    /// Processes a packet as `super_packet_from_host` does, of which the caller has seen what `look` sees.
+    pub fn super_packet_seen(&mut self, packet: &[u8], seen: &Seen, size: usize, now: Seconds) {
+        self.cut_and_sent(packet, seen, size, now);
         if self.gate.is_shut() {
-            self.pass_sent(packet, &seen, now);
+            self.pass_sent(packet, seen, now);
         }
     }
 

@@ -59,7 +59,14 @@ struct Descriptors {
     epoll: RawFd,
     tun: RawFd,
     raw: RawFd,
-    sockets: Vec<RawFd>,
+    /// By descriptor: whether it is a socket of the underlay that receives.
+    sockets: Vec<bool>,
+}
+
+impl Descriptors {
+    fn is_socket(&self, fd: RawFd) -> bool {
+        usize::try_from(fd).is_ok_and(|fd| self.sockets.get(fd) == Some(&true))
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -80,7 +87,9 @@ impl Carrier {
         epoll: RawFd,
     ) -> Self {
         let (reader, tun) = device;
-        let (receiver, raw, sockets) = underlay;
+        let (receiver, raw, receiving) = underlay;
+        let last = receiving.iter().copied().max().unwrap_or(-1);
+        let sockets = (0..=last).map(|fd| receiving.contains(&fd)).collect();
         let (waiting, inbox) = (reader.waiting.clone(), receiver.inbox.clone());
         Carrier {
             waiting,
@@ -166,7 +175,7 @@ impl Carrier {
                     self.recent.device = before.device + 1;
                     self.recent.answers |= before.wrote;
                     self.read(core, if before.device < BUSY_TURNS { 1 } else { MOST_READS }, now)
-                } else if self.fds.sockets.contains(&fd) {
+                } else if self.fds.is_socket(fd) {
                     self.recent.socket = true;
                     self.receive(core, fd, before.socket, now)
                 } else {
@@ -206,8 +215,8 @@ impl Carrier {
             match known(data) {
                 // what was announced of a connection was announced before it opens, and Python reads that first
                 Some((_, _, seen)) if seen.opening => return false,
-                Some((packet, 0, _)) => core.packet_from_host(packet, now),
-                Some((packet, size, _)) => core.super_packet_from_host(packet, size as usize, now),
+                Some((packet, 0, seen)) => core.packet_seen(packet, &seen, now),
+                Some((packet, size, seen)) => core.super_packet_seen(packet, &seen, size as usize, now),
                 None => return false,
             }
             waiting.clear();
@@ -233,10 +242,11 @@ impl Carrier {
         self.totals.unsent += datagrams.len() - send(self.fds.raw, self.source, &datagrams, Leaving::from);
         let packets = core.packets_to_deliver();
         self.recent.wrote = !packets.is_empty();
-        if !packets.is_empty() {
-            let slices: Vec<&[u8]> = packets.iter().map(|packet| &**packet).collect();
-            self.totals.refused += deliver(self.fds.tun, &slices);
-        }
+        self.totals.refused += match &packets[..] {
+            [] => 0,
+            [packet] => deliver(self.fds.tun, &[&packet[..]]),
+            _ => deliver(self.fds.tun, &packets.iter().map(|packet| &**packet).collect::<Vec<_>>()),
+        };
     }
 }
 

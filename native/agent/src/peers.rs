@@ -142,8 +142,13 @@ impl<P: Packet> Peer<P> {
         self.flows.newest().inspect(|flow| flow.prefetch());
     }
 
-    /// Notes that the peer came back as a new session: what it had sent before means nothing any more.
+    /// Notes that the peer came back as a new session: what it had sent before means nothing any more, and it reports nothing
+    /// of what we had.
     pub fn restarted(&mut self) {
+        self.sent = SentLog::default();
+        self.outstanding = Outstanding::default();
+        self.outcomes.clear();
+        self.departures = self.departures.take().map(|_| Departures::default());
         self.least_delay = LeastDelay::default();
         self.arrivals = Arrivals::default();
         self.progress = PathProgress::default();

@@ -1,5 +1,6 @@
 //! Consecutive TCP segments of a flow as one write to the TUN device: host_agent/offload.py, `coalesce`.
 
+use crate::checksum::{checksum, ones_complement_sum};
 use crate::inner::{plain_ipv4, ACK, PSH, TCP, UDP};
 
 pub const VNET_BYTES: usize = 10;
@@ -167,15 +168,6 @@ fn pseudo_sum(packet: &[u8], length: usize) -> u16 {
     ones_complement_sum(addresses, u32::from(protocol) + length as u32)
 }
 
-fn ones_complement_sum(data: &[u8], start: u32) -> u16 {
-    let words = data.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
-    let mut total = start + words.sum::<u32>();
-    while total >> 16 != 0 {
-        total = (total & 0xFFFF) + (total >> 16);
-    }
-    total as u16
-}
-
 impl<'a> Super<'a> {
     fn begin(
         packets: &[&'a [u8]],
@@ -237,7 +229,7 @@ impl<'a> Super<'a> {
         if v4 {
             head[2..4].copy_from_slice(&(self.bytes as u16).to_be_bytes());
             head[10..12].fill(0);
-            let sum = 0xFFFF - ones_complement_sum(&head[..transport], 0);
+            let sum = checksum(&head[..transport], 0);
             head[10..12].copy_from_slice(&sum.to_be_bytes());
         } else {
             head[4..6].copy_from_slice(&((self.bytes - 40) as u16).to_be_bytes());

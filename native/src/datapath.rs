@@ -9,7 +9,7 @@ use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex};
 
 use agent::host::Bytes;
-use datapath::checksum::{field_of, pseudo_header_sum};
+use datapath::checksum::{complete, field_of, pseudo_header_sum};
 use datapath::coalesce::{coalesce, lone, Write, VNET_BYTES};
 use datapath::header::HEADER_BYTES;
 use datapath::inner::look;
@@ -190,6 +190,16 @@ fn write_packets(fd: RawFd, packets: Vec<Bound<'_, PyBytes>>) -> usize {
     deliver(fd, &slices)
 }
 
+#[pyfunction]
+fn complete_checksum<'py>(py: Python<'py>, packet: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let seen = look(packet).map_err(|malformed| PyValueError::new_err(malformed.text))?;
+    PyBytes::new_with(py, packet.len(), |bytes| {
+        bytes.copy_from_slice(packet);
+        complete(bytes, &seen);
+        Ok(())
+    })
+}
+
 /// Write sound packets to a TUN device with IFF_VNET_HDR; return how many writes the kernel refused.
 pub fn deliver(fd: RawFd, packets: &[&[u8]]) -> usize {
     if let [packet] = packets {
@@ -246,5 +256,6 @@ fn whole(packet: &[u8]) -> Vec<u8> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<DatagramReceiver>()?;
     module.add_function(wrap_pyfunction!(send_datagrams, module)?)?;
+    module.add_function(wrap_pyfunction!(complete_checksum, module)?)?;
     module.add_function(wrap_pyfunction!(write_packets, module)?)
 }

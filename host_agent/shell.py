@@ -104,6 +104,7 @@ class Agent:
         except OSError as error:
             _LOG.warning("the kernel does not say what the host's sockets hold unsent: %s", error)
         self._next_share = math.inf
+        self._next_finished = math.inf
         self._watch = WatchFlows(0.0, 0)
         self._next_watch = math.inf
         self._watched_until = 0.0
@@ -149,7 +150,7 @@ class Agent:
         announcements = self._announcements
         if announcements is not None:
             poll.register(announcements.fd, select.EPOLLIN)
-        next_counters = next_announcement = next_finished = time.monotonic() + COUNTERS_EVERY_S
+        next_counters = next_announcement = time.monotonic() + COUNTERS_EVERY_S
         gc.collect()
         gc.freeze()  # what is here stays: no collection has to look at it again
         deadline = next_counters
@@ -193,8 +194,8 @@ class Agent:
                 if now >= next_announcement:
                     next_announcement = now + ANNOUNCE_EVERY_S
                     announce(self._config.interface, self._config.underlay_ip)
-            if now >= next_finished:
-                next_finished = now + FINISHED_EVERY_S
+            if now >= self._next_finished:
+                self._next_finished = now + FINISHED_EVERY_S
                 finished = core.finished_flows(now)
                 if finished is not None:
                     self._channel.send(finished)
@@ -202,7 +203,7 @@ class Agent:
                 self._share(now)
             if now >= self._next_watch:
                 self._send_flows(now)
-            deadline = min(next_counters, next_finished, self._next_share, self._next_watch)
+            deadline = min(next_counters, self._next_finished, self._next_share, self._next_watch)
             timer = min(timer, deadline)
 
     def _put_out(self) -> None:
@@ -311,6 +312,7 @@ class Agent:
             _LOG.warning("TCP's first window stays what it was: %s", error)
         self._shared = None
         self._next_share = math.inf if self._core.path_load(now) is None else now
+        self._next_finished = now if policy.priority.predicted else math.inf
         self._channel.send(PolicyApplied(policy.version))
 
     def _share(self, now: float) -> None:

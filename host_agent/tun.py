@@ -18,8 +18,7 @@ import capstan_native
 
 from capstan_client.errors import CapstanError
 from host_agent import offload
-from host_agent.checksum import complete
-from host_agent.inner_packet import InnerPacket, look
+from host_agent.inner_packet import InnerPacket
 
 _TUNSETIFF: Final = 0x400454CA
 _TUNSETPERSIST: Final = 0x400454CB
@@ -168,7 +167,7 @@ class Tun:
         if self.super_packets:
             return capstan_native.write_packets(self.fd, packets)
         refused = 0
-        for data in (complete(packet, look(packet)) for packet in packets):
+        for data in map(capstan_native.complete_checksum, packets):
             try:
                 os.write(self.fd, data)
             except OSError:

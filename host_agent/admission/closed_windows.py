@@ -16,8 +16,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from host_agent.checksum import checksum, complete
-from host_agent.inner_packet import ACK, TCP, addresses, look
+from capstan_native import complete_checksum
+
+from host_agent.checksum import checksum
+from host_agent.inner_packet import ACK, TCP, addresses
 
 _TABLES: Final = (Path("/proc/thread-self/net/tcp"), Path("/proc/thread-self/net/tcp6"))
 _PROBING: Final = "04"
@@ -67,7 +69,7 @@ def segment_outside_window(flow: bytes, sequence: int) -> bytes:
         head = _IPV4.pack(*fields, checksum(_IPV4.pack(*fields, 0, source, destination)), source, destination)
     else:
         head = _IPV6.pack(6 << 28, len(segment), TCP, _TTL, source, destination)
-    return complete(head + segment, look(head + segment))
+    return complete_checksum(head + segment)
 
 
 def _endpoint(field: str) -> tuple[bytes, bytes]:

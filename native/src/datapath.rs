@@ -9,8 +9,8 @@ use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex};
 
 use agent::host::Bytes;
-use datapath::checksum::{field_of, pseudo_header_sum};
-use datapath::coalesce::{coalesce, Write, VNET_BYTES};
+use datapath::checksum::{complete, field_of, pseudo_header_sum};
+use datapath::coalesce::{coalesce, lone, Write, VNET_BYTES};
 use datapath::header::HEADER_BYTES;
 use datapath::inner::look;
 use pyo3::exceptions::PyValueError;
@@ -190,8 +190,23 @@ fn write_packets(fd: RawFd, packets: Vec<Bound<'_, PyBytes>>) -> usize {
     deliver(fd, &slices)
 }
 
+#[pyfunction]
+fn complete_checksum<'py>(py: Python<'py>, packet: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let seen = look(packet).map_err(|malformed| PyValueError::new_err(malformed.text))?;
+    PyBytes::new_with(py, packet.len(), |bytes| {
+        bytes.copy_from_slice(packet);
+        complete(bytes, &seen);
+        Ok(())
+    })
+}
+
 /// Write sound packets to a TUN device with IFF_VNET_HDR; return how many writes the kernel refused.
 pub fn deliver(fd: RawFd, packets: &[&[u8]]) -> usize {
+    if let [packet] = packets {
+        if let Some(lone) = lone(packet) {
+            return usize::from(!write_pieces(fd, &[piece(lone.front()), piece(&packet[lone.rest..])]));
+        }
+    }
     let mut refused = 0;
     let mut pieces: Vec<libc::iovec> = Vec::with_capacity(packets.len() + 1);
     for write in coalesce(packets) {
@@ -209,10 +224,15 @@ pub fn deliver(fd: RawFd, packets: &[&[u8]]) -> usize {
             joined = [&*front].into_iter().chain(parts).collect::<Vec<_>>().concat();
             pieces[0] = piece(&joined);
         }
-        // SAFETY: writev reads what the pieces point to, which lives until after the call.
-        refused += usize::from(unsafe { libc::writev(fd, pieces.as_ptr(), pieces.len() as i32) } < 0);
+        refused += usize::from(!write_pieces(fd, &pieces));
     }
     refused
+}
+
+/// Writes pieces, which must point to what lives until after the call; returns false if the kernel refuses.
+fn write_pieces(fd: RawFd, pieces: &[libc::iovec]) -> bool {
+    // SAFETY: the caller keeps alive what they point to.
+    unsafe { libc::writev(fd, pieces.as_ptr(), pieces.len() as i32) >= 0 }
 }
 
 /// Returns header and packet for the device, of a packet of a rare kind whose checksum the datagram's CRC has made
@@ -236,5 +256,6 @@ fn whole(packet: &[u8]) -> Vec<u8> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<DatagramReceiver>()?;
     module.add_function(wrap_pyfunction!(send_datagrams, module)?)?;
+    module.add_function(wrap_pyfunction!(complete_checksum, module)?)?;
     module.add_function(wrap_pyfunction!(write_packets, module)?)
 }

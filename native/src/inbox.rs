@@ -1,11 +1,13 @@
 //! Datagrams as one call of the kernel gave them, until they are taken.
 
+use std::collections::VecDeque;
 use std::io;
 use std::mem;
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent::host::Bytes;
+use agent::receiving::SOURCE_WINDOW;
 
 /// Messages of one call of the kernel.
 pub const MOST: usize = 64;
@@ -13,6 +15,8 @@ pub const MOST: usize = 64;
 pub const FEW: usize = 8;
 const CONTROL_BYTES: usize = 32;
 const TOS_AT: usize = 16;
+/// Buffers that are lent, of which the oldest come back: what the decoder of a coded flow keeps, and a call's messages.
+const MOST_LENT: usize = SOURCE_WINDOW as usize + MOST;
 
 /// The ancillary data of one message.
 #[repr(C, align(8))]
@@ -32,9 +36,29 @@ pub struct Inbox {
     width: usize,
     /// A datagram each. Packets are passed on in them, so one that is still held is replaced.
     slots: Vec<Arc<Vec<u8>>>,
+    lent: Lent,
     arrivals: Vec<Arrival>,
     /// Datagrams to ask for the next time: a lone one is passed on soonest if no more are asked for.
     ask: usize,
+}
+
+/// Buffers that were passed on while others held their packets, the oldest first: decoders forget in that order.
+#[derive(Default)]
+struct Lent(VecDeque<Arc<Vec<u8>>>);
+
+impl Lent {
+    /// Returns a buffer that nothing holds: the oldest, or else a new one.
+    fn spare(&mut self, width: usize) -> Arc<Vec<u8>> {
+        if let Some(mut oldest) = self.0.pop_front() {
+            if Arc::get_mut(&mut oldest).is_some() {
+                return oldest;
+            }
+            if self.0.len() + 1 < MOST_LENT {
+                self.0.push_back(oldest); // an idle flow has it: behind those of flows that go on
+            }
+        }
+        Arc::new(vec![0; width])
+    }
 }
 
 /// Locks an inbox, which only one thread uses at a time; a panic leaves nothing half done in it.
@@ -46,22 +70,22 @@ impl Inbox {
     pub fn new(datagram_bytes: usize) -> Inbox {
         let width = (datagram_bytes + 1).next_multiple_of(64);
         let slots = (0..MOST).map(|_| Arc::new(vec![0; width])).collect();
-        Inbox { width, slots, arrivals: Vec::with_capacity(MOST), ask: 1 }
+        Inbox { width, slots, lent: Lent::default(), arrivals: Vec::with_capacity(MOST), ask: 1 }
     }
 
-    /// Read what waits at a socket, unless there is something already. `busy`: the poll before found datagrams.
-    pub fn fetch(&mut self, fd: RawFd, busy: bool) -> io::Result<()> {
+    /// Read what waits at a socket, unless there is something already. `again`: more than one datagram came at once.
+    pub fn fetch(&mut self, fd: RawFd, again: bool) -> io::Result<()> {
         if !self.arrivals.is_empty() {
             return Ok(());
         }
         match self.ask {
-            1 => self.fetch_most::<1>(fd, busy),
-            2..=FEW => self.fetch_most::<FEW>(fd, busy),
-            _ => self.fetch_most::<MOST>(fd, busy),
+            1 => self.fetch_most::<1>(fd, again),
+            2..=FEW => self.fetch_most::<FEW>(fd, again),
+            _ => self.fetch_most::<MOST>(fd, again),
         }
     }
 
-    fn fetch_most<const N: usize>(&mut self, fd: RawFd, busy: bool) -> io::Result<()> {
+    fn fetch_most<const N: usize>(&mut self, fd: RawFd, again: bool) -> io::Result<()> {
         let most = self.ask.min(N);
         // SAFETY: all of these are plain data, for which zeros are valid.
         let (mut names, mut messages, mut iovecs): (
@@ -72,7 +96,8 @@ impl Inbox {
         let mut controls = [Control([0; CONTROL_BYTES]); N];
         for (index, slot) in self.slots.iter_mut().take(most).enumerate() {
             if Arc::get_mut(slot).is_none() {
-                *slot = Arc::new(vec![0; self.width]);
+                let fresh = self.lent.spare(self.width);
+                self.lent.0.push_back(mem::replace(slot, fresh));
             }
             let slot = Arc::make_mut(slot);
             iovecs[index] = libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() };
@@ -97,7 +122,7 @@ impl Inbox {
         }
         let count = count as usize;
         self.ask = match count {
-            1 if most == 1 && !busy => 1,
+            1 if most == 1 && !again => 1,
             _ if count == most => (most * FEW).min(MOST),
             _ => count.max(1),
         };

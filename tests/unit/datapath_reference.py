@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable
 from typing import Final
 
-from host_agent.checksum import ones_complement_sum, pseudo_header_sum, pseudo_sum
+from host_agent.checksum import ones_complement_sum
 from host_agent.inner_packet import ACK, PSH, TCP, UDP, look
 from host_agent.offload import GSO_NONE, GSO_TCP4, GSO_TCP6, NEEDS_CHECKSUM, VNET_HEADER
 
@@ -66,7 +66,7 @@ class _Super:
         elif not v4:
             struct.pack_into("!H", head, 4, self.bytes - 40)
         addresses = first[12:20] if v4 else first[8:40]
-        struct.pack_into("!H", head, at + 16, pseudo_sum(addresses, TCP, self.bytes - at))
+        struct.pack_into("!H", head, at + 16, ones_complement_sum(addresses, TCP + self.bytes - at))
         if len(self.parts) == 1:
             return b"".join(
                 (VNET_HEADER.pack(NEEDS_CHECKSUM, GSO_NONE, 0, 0, at, 16), head, first[head_bytes:])
@@ -84,7 +84,8 @@ def _write_of(packet: bytes) -> bytes:
         return bytes(VNET_HEADER.size) + packet
     transport = seen.transport
     data = bytearray(packet)
-    struct.pack_into("!H", data, transport + offset, pseudo_header_sum(seen, len(packet) - transport))
+    pseudo_header = ones_complement_sum(seen.flow[1:-4], seen.protocol + len(packet) - transport)
+    struct.pack_into("!H", data, transport + offset, pseudo_header)
     return VNET_HEADER.pack(NEEDS_CHECKSUM, GSO_NONE, 0, 0, transport, offset) + data
 
 

@@ -50,6 +50,13 @@ impl Hasher for NumberHasher {
     }
 }
 
+/// Mixes 32 bits by the finish of MurmurHash3: each changes all.
+pub fn mixed(value: u32) -> u32 {
+    let value = (value ^ value >> 16).wrapping_mul(0x85EB_CA6B);
+    let value = (value ^ value >> 13).wrapping_mul(0xC2B2_AE35);
+    value ^ value >> 16
+}
+
 /// A hash map whose keys are numbers that we, or the directory, gave, or of 16 bits: nothing outside can choose many that
 /// collide.
 pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;

@@ -142,8 +142,13 @@ impl<P: Packet> Peer<P> {
         self.flows.newest().inspect(|flow| flow.prefetch());
     }
 
-    /// Notes that the peer came back as a new session: what it had sent before means nothing any more.
+    /// Notes that the peer came back as a new session: what it had sent before means nothing any more, and it reports nothing
+    /// of what we had.
     pub fn restarted(&mut self) {
+        self.sent = SentLog::default();
+        self.outstanding = Outstanding::default();
+        self.outcomes.clear();
+        self.departures = self.departures.take().map(|_| Departures::default());
         self.least_delay = LeastDelay::default();
         self.arrivals = Arrivals::default();
         self.progress = PathProgress::default();
@@ -157,7 +162,8 @@ impl<P: Packet> Peer<P> {
 /// All peers, by where they are and by whom they carry packets for.
 pub struct Peers<P: Packet> {
     slots: Vec<Option<Box<Peer<P>>>>,
-    by_address: NumberMap<UnderlayAddress, PeerId>,
+    /// By the address as one number.
+    by_address: NumberMap<u32, PeerId>,
     by_overlay: SecretMap<Address, PeerId>,
     /// As in the directory.
     order: Vec<PeerId>,
@@ -208,7 +214,7 @@ impl<P: Packet> Peers<P> {
         self.known = true;
         for known in directory {
             let address = known.address;
-            let id = match before.get(&address) {
+            let id = match before.get(&number_of(address)) {
                 Some(&id) => {
                     if self[id].known.session != known.session {
                         changes.dropped.push(id);
@@ -225,7 +231,7 @@ impl<P: Packet> Peers<P> {
                 }
             };
             self.by_overlay.extend(known.overlay.iter().map(|&overlay| (overlay, id)));
-            self.by_address.insert(address, id);
+            self.by_address.insert(number_of(address), id);
             changes.there.push(id);
             self[id].known = known;
         }
@@ -248,7 +254,7 @@ impl<P: Packet> Peers<P> {
         let id = PeerId(self.slots.len() as u32);
         self.known = true;
         self.by_overlay.extend(known.overlay.iter().map(|&overlay| (overlay, id)));
-        self.by_address.insert(known.address, id);
+        self.by_address.insert(number_of(known.address), id);
         self.places.push(self.order.len() as u32);
         self.order.push(id);
         self.slots.push(Some(Box::new(Peer::new(known))));
@@ -282,7 +288,7 @@ impl<P: Packet> Peers<P> {
 
     /// Returns the peer at this address of the underlay.
     pub fn at(&self, address: UnderlayAddress) -> Option<PeerId> {
-        self.by_address.get(&address).copied()
+        self.by_address.get(&number_of(address)).copied()
     }
 
     /// Returns the peer that has this overlay address.
@@ -315,6 +321,11 @@ impl<P: Packet> Peers<P> {
     pub fn iter(&self) -> impl Iterator<Item = &Peer<P>> {
         self.order.iter().map(|&id| &self[id])
     }
+}
+
+/// Returns an address as a number, which takes a hash one multiplication.
+fn number_of(address: UnderlayAddress) -> u32 {
+    u32::from_be_bytes(address)
 }
 
 impl<P: Packet> Index<PeerId> for Peers<P> {

@@ -68,7 +68,7 @@ impl Code {
 
     /// Returns coefficients over GF(256): a row of k for each index (below MOST). Only of codes that are given by such
     /// rows.
-    fn rows(self, seed: u32, indices: impl Iterator<Item = usize>, k: usize) -> Vec<u8> {
+    pub(crate) fn rows(self, seed: u32, indices: impl Iterator<Item = usize>, k: usize) -> Vec<u8> {
         let mut rows = Vec::with_capacity(indices.size_hint().0 * k);
         for index in indices {
             match self {

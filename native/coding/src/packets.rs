@@ -5,7 +5,8 @@
 
 use crate::code::Code;
 use crate::error::{invalid, Error};
-use crate::kernels::Kernel;
+use crate::field::multiply;
+use crate::kernels::{product, Kernel};
 
 pub const LENGTH_BYTES: usize = 2;
 pub const MOST_PACKET_BYTES: usize = 0xFFFF;
@@ -92,13 +93,25 @@ impl Repairs {
         let rows: Option<Vec<&[u8]>> =
             packets.iter().map(|packet| if whole(packet) { Some(*packet) } else { padded.next() }).collect();
         let rows = rows.unwrap_or_default();
-        let lengths: Vec<[u8; LENGTH_BYTES]> =
-            packets.iter().map(|packet| (packet.len() as u16).to_be_bytes()).collect();
-        let lengths: Vec<&[u8]> = lengths.iter().map(|length| &length[..]).collect();
         let mut repairs =
             Repairs { lengths: vec![0; r * LENGTH_BYTES], packets: vec![0; r * longest], longest };
-        code.encode(kernel, seed, &rows, longest, &mut repairs.packets)?;
-        code.encode(Kernel::Portable, seed, &lengths, LENGTH_BYTES, &mut repairs.lengths)?;
+        match code {
+            Code::Rlc | Code::Mds => {
+                let coefficients = code.rows(seed, 0..r, packets.len());
+                product(kernel, &coefficients, &rows, longest, &mut repairs.packets)?;
+                let lengths = repairs.lengths.chunks_exact_mut(LENGTH_BYTES);
+                for (length, coefficients) in lengths.zip(coefficients.chunks_exact(packets.len())) {
+                    length.copy_from_slice(&coded_length(coefficients, packets));
+                }
+            }
+            Code::Xor | Code::Ldpc => {
+                let lengths: Vec<[u8; LENGTH_BYTES]> =
+                    packets.iter().map(|packet| (packet.len() as u16).to_be_bytes()).collect();
+                let lengths: Vec<&[u8]> = lengths.iter().map(|length| &length[..]).collect();
+                code.encode(kernel, seed, &rows, longest, &mut repairs.packets)?;
+                code.encode(Kernel::Portable, seed, &lengths, LENGTH_BYTES, &mut repairs.lengths)?;
+            }
+        }
         Ok(repairs)
     }
 
@@ -111,6 +124,21 @@ impl Repairs {
     pub fn symbols(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.lengths.chunks_exact(LENGTH_BYTES).zip(self.packets.chunks_exact(self.longest))
     }
+}
+
+/// Returns what a repair with these coefficients has in the place of the length: packets of one length, as nearly all of a
+/// unit, are multiplied together.
+fn coded_length(mut coefficients: &[u8], packets: &[&[u8]]) -> [u8; LENGTH_BYTES] {
+    let mut coded = [0; LENGTH_BYTES];
+    for alike in packets.chunk_by(|one, other| one.len() == other.len()) {
+        let (these, behind) = coefficients.split_at(alike.len());
+        let factor = these.iter().fold(0u8, |sum, &coefficient| sum ^ coefficient);
+        for (coded, byte) in coded.iter_mut().zip((alike[0].len() as u16).to_be_bytes()) {
+            *coded ^= multiply(factor, byte);
+        }
+        coefficients = behind;
+    }
+    coded
 }
 
 /// What has come of a unit, ready to be decoded without a look at the packets.

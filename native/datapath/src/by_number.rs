@@ -31,26 +31,49 @@ impl<T, const WINDOW: u32> Default for ByNumber<T, WINDOW> {
 }
 
 impl<T: Copy + Default, const WINDOW: u32> ByNumber<T, WINDOW> {
-    /// Remembers the value of a number that is newer than all before it.
-    pub fn put(&mut self, number: u32, value: T) {
-        let mut place = self.place(number);
-        if place > WINDOW.div_ceil(PAGE) as usize && number.wrapping_sub(self.newest) >= WINDOW {
+    /// Remembers one value of `count` numbers from `first` on, newer than all before them.
+    pub fn put_same(&mut self, first: u32, count: u32, value: T) {
+        let mut done = 0;
+        while done < count {
+            let some = self.places(first.wrapping_add(done), count - done);
+            some.fill(value);
+            done += some.len() as u32;
+        }
+    }
+
+    /// Remembers values of numbers from `first` on, newer than all before them.
+    pub fn put_all(&mut self, first: u32, values: &[T]) {
+        let (mut number, mut rest) = (first, values);
+        while !rest.is_empty() {
+            let some = self.places(number, rest.len() as u32);
+            let (these, behind) = rest.split_at(some.len());
+            some.copy_from_slice(these);
+            (number, rest) = (number.wrapping_add(these.len() as u32), behind);
+        }
+    }
+
+    /// Returns the places of the first of `count` numbers from `number` on: as many as are of one page. They count as put.
+    fn places(&mut self, number: u32, count: u32) -> &mut [T] {
+        let most = WINDOW.div_ceil(PAGE) as usize + 1;
+        if self.place(number) >= most && number.wrapping_sub(self.newest) >= WINDOW {
             self.pages.clear();
         }
         if self.pages.is_empty() {
-            (self.first, place) = (number / PAGE, 0);
+            self.first = number / PAGE;
         }
-        while self.pages.len() <= place {
+        while self.pages.len() <= self.place(number) {
             self.pages.push_back(None);
         }
-        self.newest = number;
-        let fresh = || Box::new(Page { there: 0, values: [T::default(); PAGE as usize] });
-        let page = self.pages[place].get_or_insert_with(fresh);
-        page.there |= bit(number);
-        page.values[(number % PAGE) as usize] = value;
-        while self.pages.len() > WINDOW.div_ceil(PAGE) as usize + 1 {
+        while self.pages.len() > most {
             self.drop_first();
         }
+        let (place, begin) = (self.place(number), number % PAGE);
+        let count = count.min(PAGE - begin);
+        self.newest = number.wrapping_add(count - 1);
+        let fresh = || Box::new(Page { there: 0, values: [T::default(); PAGE as usize] });
+        let page = self.pages[place].get_or_insert_with(fresh);
+        page.there |= u64::MAX >> (PAGE - count) << begin;
+        &mut page.values[begin as usize..(begin + count) as usize]
     }
 
     /// Returns the value of a number; None: it is forgotten, or was never put.
@@ -60,11 +83,13 @@ impl<T: Copy + Default, const WINDOW: u32> ByNumber<T, WINDOW> {
         inside.then(|| page.values[(number % PAGE) as usize])
     }
 
-    /// Forgets a number.
-    pub fn forget(&mut self, number: u32) {
-        let place = self.place(number);
-        let Some(slot) = self.pages.get_mut(place) else { return };
-        let Some(page) = slot else { return };
+    /// Forgets a number. Returns its value; None: it was forgotten before, or never put.
+    pub fn take(&mut self, number: u32) -> Option<T> {
+        let (place, inside) = (self.place(number), self.newest.wrapping_sub(number) < WINDOW);
+        let slot = self.pages.get_mut(place)?;
+        let page = slot.as_deref_mut()?;
+        let there = page.there & bit(number) != 0;
+        let value = page.values[(number % PAGE) as usize];
         page.there &= !bit(number);
         if page.there == 0 {
             *slot = None;
@@ -72,6 +97,7 @@ impl<T: Copy + Default, const WINDOW: u32> ByNumber<T, WINDOW> {
                 self.drop_first();
             }
         }
+        (there && inside).then_some(value)
     }
 
     /// Returns for how many numbers there is room in memory.
@@ -114,22 +140,23 @@ mod tests {
             let mut end = u64::from(first);
             for _ in 0..trials(400) {
                 end += u64::from([0u32, 0, 0, 3, 80, 999, 1000, 40_000][below(8) as usize]);
-                for _ in 0..below(90) {
-                    let value = below(65536) as u16;
-                    values.put(end as u32, value);
-                    model.insert(end, value);
-                    while model
-                        .first_key_value()
-                        .is_some_and(|(&oldest, _)| oldest + u64::from(WINDOW) <= end)
-                    {
-                        model.pop_first();
-                    }
-                    end += 1;
+                let (first, alike) = (end as u32, below(2) == 0);
+                let some: Vec<u16> =
+                    (0..below(90)).map(|ahead| if alike { 7 } else { ahead as u16 }).collect();
+                if alike {
+                    values.put_same(first, some.len() as u32, 7);
+                } else {
+                    values.put_all(first, &some);
+                }
+                model.extend((end..).zip(some.iter().copied()));
+                end += some.len() as u64;
+                let newest = end.saturating_sub(1); // of what was put, if anything was
+                if !some.is_empty() {
+                    model.retain(|&number, _| number + u64::from(WINDOW) > newest);
                 }
                 for _ in 0..below(120) {
                     let number = end.saturating_sub(u64::from(below(1100)));
-                    values.forget(number as u32);
-                    model.remove(&number);
+                    assert_eq!(values.take(number as u32), model.remove(&number));
                 }
                 for _ in 0..50 {
                     let number = (end + 20).saturating_sub(u64::from(below(1200)));
@@ -137,7 +164,9 @@ mod tests {
                 }
                 assert!(values.capacity() <= WINDOW as usize + 2 * PAGE as usize);
             }
-            (end.saturating_sub(1200)..end).for_each(|number| values.forget(number as u32));
+            for number in end.saturating_sub(100_000)..end {
+                values.take(number as u32);
+            }
             assert_eq!(values.capacity(), 0);
         }
     }

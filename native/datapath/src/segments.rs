@@ -3,6 +3,8 @@
 //! Sequence numbers, lengths, identifications and IPv4 checksums are each segment's own; PSH and FIN go with the last, CWR
 //! with the first. TCP checksums stay unfinished, as they are.
 
+use crate::checksum::checksum;
+
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
@@ -64,7 +66,7 @@ impl Cut {
                 row[2..4].copy_from_slice(&(length as u16).to_be_bytes());
                 row[4..6].copy_from_slice(&number.wrapping_add(index as u16).to_be_bytes());
                 row[10..12].fill(0);
-                let sum = header_checksum(&row[..transport]);
+                let sum = checksum(&row[..transport], 0);
                 row[10..12].copy_from_slice(&sum.to_be_bytes());
             } else {
                 row[4..6].copy_from_slice(&((length - 40) as u16).to_be_bytes());
@@ -78,13 +80,4 @@ impl Cut {
 
 fn word(bytes: &[u8], offset: usize) -> u32 {
     u32::from_be_bytes([bytes[offset], bytes[offset + 1], bytes[offset + 2], bytes[offset + 3]])
-}
-
-/// Returns the checksum of an IPv4 header whose field is 0.
-fn header_checksum(head: &[u8]) -> u16 {
-    let mut sum: u32 = head.chunks_exact(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
-    while sum >> 16 != 0 {
-        sum = (sum & 0xFFFF) + (sum >> 16);
-    }
-    !(sum as u16)
 }

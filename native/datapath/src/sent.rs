@@ -15,9 +15,7 @@ pub struct SentLog {
 impl SentLog {
     /// Notes that datagrams from `number` on leave with these entropy values.
     pub fn sent(&mut self, number: u32, entropies: &[u16]) {
-        for (number, &entropy) in (0..).map(|ahead| number.wrapping_add(ahead)).zip(entropies) {
-            self.entropies.put(number, entropy);
-        }
+        self.entropies.put_all(number, entropies);
     }
 
     /// Returns the entropy value of a datagram; None: it is forgotten, or was never sent.
@@ -27,9 +25,7 @@ impl SentLog {
 
     /// Forgets `number`, which the peer has got. Returns false if it is not known to have been sent.
     pub fn arrived(&mut self, number: u32) -> bool {
-        let known = self.entropies.get(number).is_some();
-        self.entropies.forget(number);
-        known
+        self.entropies.take(number).is_some()
     }
 }
 
@@ -51,9 +47,7 @@ impl Outstanding {
         if self.first == self.end {
             self.first = number;
         }
-        for ahead in 0..count {
-            self.left.put(number.wrapping_add(ahead), now);
-        }
+        self.left.put_same(number, count, now);
         self.end = number.wrapping_add(count);
         if self.end.wrapping_sub(self.first) as usize > RING {
             self.first = self.end.wrapping_sub(RING as u32);
@@ -65,9 +59,11 @@ impl Outstanding {
     pub fn arrived(&mut self, numbers: impl IntoIterator<Item = u32>) -> (usize, Option<f64>) {
         let (mut count, mut newest) = (0, None);
         for number in numbers {
-            let Some(sent_at) = self.when(number) else { continue };
+            if !self.is_within(number) {
+                continue;
+            }
+            let Some(sent_at) = self.left.take(number) else { continue };
             newest = Some(newest.map_or(sent_at, |newest: f64| newest.max(sent_at)));
-            self.left.forget(number);
             count += 1;
         }
         (count, newest)
@@ -75,13 +71,11 @@ impl Outstanding {
 
     /// Returns true if a datagram is waited for: it has left, and is neither reported nor overdue.
     pub fn awaits(&self, number: u32) -> bool {
-        self.when(number).is_some()
+        self.is_within(number) && self.left.get(number).is_some()
     }
 
-    /// Returns when a datagram left that is waited for.
-    fn when(&self, number: u32) -> Option<f64> {
-        let waited = self.end.wrapping_sub(self.first);
-        self.left.get(number).filter(|_| number.wrapping_sub(self.first) < waited)
+    fn is_within(&self, number: u32) -> bool {
+        number.wrapping_sub(self.first) < self.end.wrapping_sub(self.first)
     }
 
     /// Returns how many left before that time and were not reported; calls `late` with the number of each, once.
@@ -92,7 +86,7 @@ impl Outstanding {
                 if sent_at >= sent_before {
                     break;
                 }
-                self.left.forget(self.first);
+                self.left.take(self.first);
                 late(self.first);
                 count += 1;
             }

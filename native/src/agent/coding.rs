@@ -7,7 +7,8 @@ use ::coding::Code;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-fn unknown<T>(kind: &str, name: &str) -> PyResult<T> {
+/// Returns the error of a name that is not known.
+pub fn unknown<T>(kind: &str, name: &str) -> PyResult<T> {
     Err(PyValueError::new_err(format!("{kind} {name:?} is not known")))
 }
 
@@ -45,7 +46,7 @@ impl From<PyWeight> for Weight {
 
 /// A `protocol.policy.CodingPolicy`.
 #[derive(FromPyObject)]
-struct PyCodingPolicy {
+pub struct PyCodingPolicy {
     code: NamedCode,
     redundancy: String,
     target_decode_probability: f64,
@@ -58,7 +59,8 @@ struct PyCodingPolicy {
 }
 
 impl PyCodingPolicy {
-    fn policy(self) -> PyResult<CodingPolicy> {
+    /// Returns what it says. ValueError: a name that is not known.
+    pub fn policy(self) -> PyResult<CodingPolicy> {
         let redundancy = match (self.redundancy.as_str(), self.weight) {
             ("paper", _) => RedundancyRule::Paper,
             ("target-decode-probability", _) => RedundancyRule::TargetDecodeProbability,

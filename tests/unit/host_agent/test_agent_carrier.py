@@ -1,178 +1,41 @@
 """Packets pass between kernel and core without the interpreter as they would with it: the same bytes and counters.
 
-Sockets that need no root stand for the kernel: the TUN device is a pair of Unix sockets, the raw socket a UDP socket
-that sends the outer header as data. The agent behind the `Carrier` and one that is called from here are of one seed;
-their clocks differ, so datagrams are compared without their time.
+The agent behind the `Carrier` and one that is called from here are of one seed; their clocks differ, so datagrams are
+compared without their time.
 """
 
 from __future__ import annotations
 
-import os
-import select
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
-import capstan_native
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from host_agent.admission.unsent import Unsent
 from host_agent.core import AgentCore
-from host_agent.inner_packet import ACK, FIN, PSH, SYN, InnerPacket
-from host_agent.paths import PathPolicy as Rule
+from host_agent.inner_packet import ACK, FIN, PSH, SYN
 from protocol.admission import AdmissionPolicy, Request
-from protocol.control import Impair, Peer
-from protocol.datagram import HEADER_BYTES
-from protocol.policy import ClassPolicy, CodingPolicy, PathSettings, Policy, ReleasePolicy
-from protocol.underlay import BASE_PORT, FLOW_KEYS
+from protocol.control import Impair
+from protocol.policy import ClassPolicy, PathSettings, Policy
+from protocol.underlay import BASE_PORT
+from tests.unit.carrier_kernel import (
+    FOREIGN,
+    HERE,
+    SOON_S,
+    THERE,
+    Failing,
+    Kernel,
+    agent,
+    kernel,
+    policy_of,
+    timeless,
+)
 from tests.unit.datagram_reference import Kind, decode_fields
 from tests.unit.device_writes import VNET, joined, packets_in
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, ip, tcp, udp
-
-MTU = 1426
-SESSIONS = (11, 22)
-OUTER_BYTES = 28
-NETWORK = f"127.{os.getpid() >> 8 & 0xFF}.{os.getpid() & 0xFF}"
-HERE, THERE, FOREIGN = (f"{NETWORK}.{number}" for number in (1, 2, 3))
-PEERS = [
-    Peer("h0", HERE, [HOST1, HOST1_V6], SESSIONS[0], "l0"),
-    Peer("h1", THERE, [HOST2, HOST2_V6], SESSIONS[1], "l1"),
-]
-SOON_S = 5.0
-PACKET_TIME_S = 60.0
-"""So no feedback is due by time."""
-FEEDBACK_S = 2 * PACKET_TIME_S
-
-
-def agent(policy: Policy, index: int, now: float = 0.0, own: Rule | None = None) -> AgentCore:
-    core = AgentCore(
-        f"h{index}",
-        SESSIONS[index],
-        MTU,
-        np.random.default_rng(index),
-        now=now,
-        own_path=lambda *_: own or Failing(),
-    )
-    core.set_policy(policy, now)
-    core.set_directory(PEERS, now)
-    return core
-
-
-class Failing(Rule):
-    def entropy(self, flow: object, route: object, size: int, now: float) -> int:
-        raise LookupError("no path is good enough")
-
-
-class Kernel:
-    """What is at the other ends of the agent's descriptors. ``core`` is the agent's."""
-
-    def __init__(self, core: AgentCore, close: ExitStack) -> None:
-        self.core = core
-        device, self.host = (close.enter_context(one) for one in socket.socketpair(type=socket.SOCK_DGRAM))
-        # First the one whose port is set: the kernel's choice for the other may be the same.
-        self.socket, raw = (close.enter_context(_udp(HERE, port)) for port in (BASE_PORT, 0))
-        self.socket.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
-        self.there = [close.enter_context(_udp(THERE, BASE_PORT + key)) for key in range(FLOW_KEYS)]
-        self.senders = {address: close.enter_context(_udp(address, 0)) for address in (THERE, FOREIGN)}
-        for one in (device, self.host, raw, self.socket, *self.there):
-            one.setblocking(False)
-        poll = close.enter_context(select.epoll())
-        for watched in (device, self.socket):
-            poll.register(watched, select.EPOLLIN)
-        self.reader, self.device = capstan_native.TunReader(InnerPacket), device
-        receiver = capstan_native.DatagramReceiver(1500)
-        self.carrier = capstan_native.Carrier(
-            (self.reader, device.fileno()),
-            (receiver, raw.fileno(), [self.socket.fileno()]),
-            socket.inet_aton(HERE),
-            poll.fileno(),
-        )
-
-    def carry(self, core: capstan_native.HostCore) -> list[int]:
-        """Carry all that waits; return the descriptors that are left to Python."""
-        ready: list[int] = []
-        deadline = time.monotonic() + SOON_S
-        while not ready and select.select([self.device, self.socket], [], [], 0)[0]:
-            assert time.monotonic() < deadline, "something waits for ever"
-            ready = self.carrier.carry(core, time.monotonic())
-            assert self.core.gate.messages_to_send(time.monotonic(), lambda flow: None) == []
-            self.carrier.flush(core)
-        return ready
-
-    def sent(self) -> list[tuple[int, bytes]]:
-        """Return TOS and datagram of all that left, in the order in which it was sent."""
-        left = [
-            (number, tos, data)
-            for one in self.there
-            for outer, tos, data in map(_outer, _all(one))
-            for number in [decode_fields(data)[3]]
-            if outer == (HERE, THERE, one.getsockname()[1])
-        ]
-        return [(tos, data) for _, tos, data in sorted(left)]
-
-    def written(self) -> list[bytes]:
-        """Return what was written to the device."""
-        return _all(self.host)
-
-
-def _udp(address: str, port: int) -> socket.socket:
-    one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    one.bind((address, port))
-    return one
-
-
-def _all(one: socket.socket) -> list[bytes]:
-    got = []
-    while select.select([one], [], [], 0)[0]:
-        got.append(one.recv(1 << 17))
-    return got
-
-
-def _outer(data: bytes) -> tuple[tuple[str, str, int], int, bytes]:
-    assert (data[0], data[9]) == (0x45, socket.IPPROTO_UDP)
-    assert int.from_bytes(data[2:4], "big") == len(data)
-    assert int.from_bytes(data[24:26], "big") == len(data) - 20
-    addresses = socket.inet_ntoa(data[12:16]), socket.inet_ntoa(data[16:20])
-    return (*addresses, int.from_bytes(data[22:24], "big")), data[1], data[OUTER_BYTES:]
-
-
-def timeless(datagrams: list[tuple[int, bytes]]) -> list[tuple[object, ...]]:
-    """Return TOS, header without the time of leaving, and body (of feedback, which has times, too: its length)."""
-    fields = [(tos, decode_fields(data), data[HEADER_BYTES:]) for tos, data in datagrams]
-    return [
-        (tos, head[:4], head[5:], len(body) if head[0] == Kind.FEEDBACK else body)
-        for tos, head, body in fields
-    ]
-
-
-@contextmanager
-def kernel(policy: Policy, own: Rule | None = None) -> Iterator[Kernel]:
-    with ExitStack() as close:
-        yield Kernel(agent(policy, 0, time.monotonic(), own), close)
-
-
-def _policy(coded: bool, release: bool, admission: AdmissionPolicy | None = None) -> Policy:
-    one = PathSettings("flow-hash")
-    held = ReleasePolicy(60.0) if release else None
-    coding = (
-        CodingPolicy(max_overhead=8.0, code="mds", redundancy="one-per-unit", max_k=4, flush_s=60.0)
-        if coded
-        else None
-    )
-    return Policy(
-        1,
-        "test",
-        packet_time_s=PACKET_TIME_S,
-        short_limit_bytes=9000,
-        short=ClassPolicy(one, coding, held),
-        long=ClassPolicy(one, None, held),
-        control=ClassPolicy(one),
-        admission=admission,
-    )
 
 
 def _packets(there: bool) -> st.SearchStrategy[tuple[bytes, int]]:
@@ -224,7 +87,7 @@ def test_what_is_carried_is_what_the_core_says(
 ) -> None:
     # all flows pass the gate, and none is large
     admission = AdmissionPolicy(threshold_bytes=1 << 40) if admitted else None
-    policy = _policy(coded, release, admission)
+    policy = policy_of(coded, release, admission)
     with kernel(policy) as rig:
         other, peer = agent(policy, 0), agent(policy, 1)
         written: list[bytes] = []
@@ -307,7 +170,9 @@ def test_python_sees_every_packet_while_they_are_harmed_on_purpose() -> None:
 
 
 def test_a_request_comes_out_of_the_carrying_before_the_packet_that_makes_it() -> None:
-    with kernel(_policy(coded=False, release=False, admission=AdmissionPolicy(threshold_bytes=1000))) as rig:
+    with kernel(
+        policy_of(coded=False, release=False, admission=AdmissionPolicy(threshold_bytes=1000))
+    ) as rig:
         core = rig.core.compiled
         assert core is not None
         packets = [tcp(b"d" * 900, sequence=1 + 900 * number) for number in range(2)]
@@ -337,7 +202,7 @@ def test_what_a_path_policy_in_python_raises_ends_the_carrying() -> None:
 
 
 def test_a_connection_that_opens_is_left_to_python_which_reads_announcements_first() -> None:
-    with kernel(_policy(False, False)) as rig:
+    with kernel(policy_of(False, False)) as rig:
         core = rig.core.compiled
         assert core is not None
         rig.host.send(bytes(VNET.size) + tcp(flags=SYN))
@@ -346,7 +211,7 @@ def test_a_connection_that_opens_is_left_to_python_which_reads_announcements_fir
 
 
 def test_it_returns_at_its_deadline_when_nothing_comes() -> None:
-    with kernel(_policy(False, False)) as rig:
+    with kernel(policy_of(False, False)) as rig:
         core = rig.core.compiled
         assert core is not None
         deadline = time.monotonic() + 0.02
@@ -354,35 +219,24 @@ def test_it_returns_at_its_deadline_when_nothing_comes() -> None:
         assert time.monotonic() >= deadline
 
 
-def _owing(due_s_ago: float, close: ExitStack) -> tuple[Kernel, capstan_native.HostCore]:
-    """Return the kernel of an agent whose feedback for a datagram was due *due_s_ago* s ago, and the compiled core."""
-    policy = _policy(coded=False, release=False)
-    now = time.monotonic()
-    rig = Kernel(agent(policy, 0, now + 3600.0), close)  # so that nothing else is due
-    peer = agent(policy, 1)
-    peer.packet_from_host(udp(b"u", HOST2, HOST1), 0.0)
-    (datagram,) = peer.datagrams_to_send()
-    came = now - due_s_ago - FEEDBACK_S
-    rig.core.receive_datagram(datagram.data, THERE, datagram.source_port, datagram.tos, now=came)
-    core = rig.core.compiled
-    assert core is not None
-    rig.carrier.flush(core)
-    assert rig.core.get_timer() == pytest.approx(now - due_s_ago)
-    return rig, core
-
-
-def test_feedback_that_is_due_waits_for_a_packet_to_leave_with() -> None:
-    with ExitStack() as close:
-        rig, core = _owing(0.1, close)
-        assert rig.carrier.carry(core, time.monotonic()) == []
-        assert rig.sent() == []
-        rig.host.send(bytes(VNET.size) + udp(b"u"))
-        rig.carry(core)
-        assert [decode_fields(data)[0] for _, data in rig.sent()] == [Kind.SOURCE, Kind.FEEDBACK]
-
-
-def test_feedback_that_has_waited_twice_as_long_leaves_alone() -> None:
-    with ExitStack() as close:
-        rig, core = _owing(FEEDBACK_S + 0.1, close)
-        assert rig.carrier.carry(core, time.monotonic()) == []
-        assert [decode_fields(data)[0] for _, data in rig.sent()] == [Kind.FEEDBACK]
+def test_packets_that_decoders_keep_stay_what_they_are_while_buffers_are_used_again() -> None:
+    policy = replace(policy_of(coded=True, release=False), short_limit_bytes=1 << 40)
+    with kernel(policy) as rig:
+        core = rig.core.compiled
+        assert core is not None
+        peer, sent, got = agent(policy, 1), set[bytes](), set[bytes]()
+        for unit in range(250):
+            for port in (5000, 5002):
+                for place in range(4):
+                    payload = b"%d %d %d " % (port, unit, place) * 80
+                    sent.add(payload)
+                    peer.packet_from_host(udp(payload, HOST2, HOST1, ports=(port, 5001)), 0.0)
+            for datagram in peer.datagrams_to_send():
+                kind, position = decode_fields(datagram.data)[0], decode_fields(datagram.data)[6]
+                if kind != Kind.SOURCE or position % 4:  # the first of each unit is lost
+                    rig.senders[THERE].sendto(datagram.data, (HERE, BASE_PORT))
+            assert rig.carry(core) == []
+            got |= {packet[28:] for packet in _split(rig.written())}
+            rig.sent()
+        assert got == sent
+        assert rig.core.counters()["packets_recovered"] == 500

@@ -1,5 +1,7 @@
 //! TCP segments: what of a header decides, and the packets of bytes that windows are written into.
 
+use datapath::checksum::{checksum, ones_complement_sum};
+use datapath::inner::TCP;
 pub use datapath::inner::{ACK, FIN, PSH, RST, SYN};
 
 use super::clamped::Clamped;
@@ -184,14 +186,14 @@ impl Clamped for TcpBytes {
         }
         let mut data = head.to_vec();
         let addresses = if self.is_v4() { 12..20 } else { 8..40 };
-        let pseudo = sum(&head[addresses]) + u32::from(TCP) + bare.len() as u32;
-        let check = !folded(pseudo + sum(&bare));
+        let pseudo = ones_complement_sum(&head[addresses], u32::from(TCP) + bare.len() as u32);
+        let check = checksum(&bare, pseudo.into());
         bare[16..18].copy_from_slice(&check.to_be_bytes());
         if self.is_v4() {
             let total = (head.len() + bare.len()) as u16;
             data[2..4].copy_from_slice(&total.to_be_bytes());
             data[10..12].fill(0);
-            let check = !folded(sum(&data));
+            let check = checksum(&data, 0);
             data[10..12].copy_from_slice(&check.to_be_bytes());
         } else {
             let length = (head.len() - IPV6_HEADER_BYTES + bare.len()) as u16;
@@ -202,13 +204,7 @@ impl Clamped for TcpBytes {
     }
 }
 
-const TCP: u8 = 6;
 const IPV6_HEADER_BYTES: usize = 40;
-
-/// Returns the sum of 16-bit words (RFC 1071) of at most 64 KiB and an even length, not folded.
-fn sum(data: &[u8]) -> u32 {
-    data.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum()
-}
 
 fn folded(sum: u32) -> u16 {
     let once = (sum & 0xFFFF) + (sum >> 16);

@@ -6,13 +6,10 @@
 //! small for a flow that has little to send (which then has no more to code either), and too large while losses are
 //! repaired (what was acknowledged selectively still counts as in flight).
 
+use crate::serial::serial_difference;
+
 /// Packets, before the first round trip is over (RFC 6928).
 pub const INITIAL_WINDOW: u32 = 10;
-
-/// Returns a - b for sequence numbers, which wrap (RFC 1982).
-fn ahead(a: u32, b: u32) -> i32 {
-    a.wrapping_sub(b) as i32
-}
 
 /// What was seen of a flow since its first segment.
 #[derive(Clone, Debug)]
@@ -41,25 +38,25 @@ impl WindowEstimate {
         let end = sequence.wrapping_add(payload);
         let first = Seen { next: end, acked: sequence, round: end, most: 0, before: None, largest: 1 };
         let seen = self.0.get_or_insert(first);
-        if ahead(end, seen.next) > 0 {
+        if serial_difference(end, seen.next) > 0 {
             seen.next = end;
         }
         seen.largest = seen.largest.max(size.min(payload));
-        seen.most = seen.most.max(ahead(seen.next, seen.acked));
+        seen.most = seen.most.max(serial_difference(seen.next, seen.acked));
     }
 
     /// Notes that the receiver has everything before `ack`.
     pub fn acknowledged(&mut self, ack: u32) {
         let Some(seen) = &mut self.0 else { return };
-        if ahead(ack, seen.acked) <= 0 {
+        if serial_difference(ack, seen.acked) <= 0 {
             return;
         }
         // beyond what was sent is a FIN's, or of what went before we saw the flow
-        let ack = if ahead(ack, seen.next) > 0 { seen.next } else { ack };
+        let ack = if serial_difference(ack, seen.next) > 0 { seen.next } else { ack };
         seen.acked = ack;
-        if ahead(ack, seen.round) >= 0 {
+        if serial_difference(ack, seen.round) >= 0 {
             seen.before = Some(seen.most);
-            seen.most = ahead(seen.next, ack);
+            seen.most = serial_difference(seen.next, ack);
             seen.round = seen.next;
         }
     }

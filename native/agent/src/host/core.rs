@@ -25,7 +25,7 @@ use crate::sending::{SendFlow, SendPolicy, Sender, Serving};
 use crate::Seconds;
 
 /// How often idle flows are looked for.
-const SWEEP_S: Seconds = 1.0;
+pub(super) const SWEEP_S: Seconds = 1.0;
 
 /// Who we are.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ pub struct Core {
     keys: HashMap<UnderlayAddress, PairKeys>,
     counts: Counts,
     icmp: IcmpBucket,
-    next_sweep: Seconds,
+    pub(super) next_sweep: Seconds,
     /// Records of flows of peers that are gone, until the next report.
     gone: VecDeque<FlowRecord>,
 }
@@ -128,25 +128,33 @@ impl Core {
 
     /// Processes an inner IP packet that the host sends into the overlay.
     pub fn packet_from_host(&mut self, packet: &[u8], now: Seconds) {
-        let seen = match look(packet) {
-            Ok(seen) => seen,
-            Err(error) => return self.counts.refused("", error.reason),
-        };
-        self.looked_at(packet, &seen, now);
+        match look(packet) {
+            Ok(seen) => self.packet_seen(packet, &seen, now),
+            Err(error) => self.counts.refused("", error.reason),
+        }
+    }
+
+    /// Processes a packet as `packet_from_host` does, of which the caller has seen what `look` sees.
+    pub fn packet_seen(&mut self, packet: &[u8], seen: &Seen, now: Seconds) {
+        self.looked_at(packet, seen, now);
         if self.gate.is_shut() && packet.len() <= self.identity.mtu {
-            self.pass_sent(packet, &seen, now);
+            self.pass_sent(packet, seen, now);
         }
     }
 
     /// Processes a TCP packet that the host left us to cut into segments of `size` bytes of payload.
     pub fn super_packet_from_host(&mut self, packet: &[u8], size: usize, now: Seconds) {
-        let seen = match look(packet) {
-            Ok(seen) => seen,
-            Err(error) => return self.counts.refused("", error.reason),
-        };
-        self.cut_and_sent(packet, &seen, size, now);
+        match look(packet) {
+            Ok(seen) => self.super_packet_seen(packet, &seen, size, now),
+            Err(error) => self.counts.refused("", error.reason),
+        }
+    }
+
+    /// Processes a packet as `super_packet_from_host` does, of which the caller has seen what `look` sees.
+    pub fn super_packet_seen(&mut self, packet: &[u8], seen: &Seen, size: usize, now: Seconds) {
+        self.cut_and_sent(packet, seen, size, now);
         if self.gate.is_shut() {
-            self.pass_sent(packet, &seen, now);
+            self.pass_sent(packet, seen, now);
         }
     }
 
@@ -261,37 +269,6 @@ impl Core {
             self.counts.refused("dropped_", error.reason);
         }
         self.receiver.keep_all_within_budget(&mut self.peers);
-    }
-
-    /// Runs what is due: to be called when `timer` has come, harmless at any other time.
-    pub fn handle_timer(&mut self, now: Seconds) {
-        self.now = now;
-        self.gate.handle_timer(now);
-        self.sender.handle_timer(&mut self.peers, now);
-        self.receiver.handle_timer(&mut self.sender, &mut self.peers, now);
-        if now >= self.next_sweep {
-            self.next_sweep = now + SWEEP_S;
-            self.gate.sweep(now);
-            self.sender.sweep(|flow| self.gate.holds(flow), now);
-            self.receiver.sweep(&mut self.peers, now);
-        }
-    }
-
-    /// Returns when `handle_timer` has something to do.
-    pub fn timer(&self) -> Seconds {
-        self.due(0.0)
-    }
-
-    /// Returns when `handle_timer` has something to do that cannot wait. Feedback that is due by `timer` can wait as long
-    /// again for datagrams to leave with: one that leaves alone wakes two agents up.
-    pub fn latest_timer(&self) -> Seconds {
-        self.due(self.receiver.feedback_after_s())
-    }
-
-    fn due(&self, patience_s: Seconds) -> Seconds {
-        let receiver = self.receiver.deadline(&self.peers, patience_s);
-        let others = [self.sender.deadline(), receiver, self.gate.deadline()];
-        others.into_iter().flatten().fold(self.next_sweep, f64::min)
     }
 
     /// Returns true if datagrams wait for `datagrams_to_send`.

@@ -6,6 +6,7 @@ mod core;
 mod datagrams;
 mod icmp;
 mod incoming;
+mod timing;
 
 pub use bytes::{Bytes, Rows};
 pub use core::{Core, HostPolicy, Identity};

@@ -30,9 +30,7 @@ impl Default for Departed {
 impl Departures {
     /// Notes that `count` datagrams from `number` on leave alike.
     pub fn sent(&mut self, number: u32, count: u32, departed: Departed) {
-        for ahead in 0..count {
-            self.0.put(number.wrapping_add(ahead), departed);
-        }
+        self.0.put_same(number, count, departed);
     }
 
     /// Returns what was said of a datagram; one of no flow if nothing was, or it is forgotten.
@@ -42,6 +40,6 @@ impl Departures {
 
     /// Forgets a datagram that the peer has reported.
     pub fn forget(&mut self, number: u32) {
-        self.0.forget(number);
+        self.0.take(number);
     }
 }

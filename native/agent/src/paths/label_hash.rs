@@ -4,7 +4,7 @@
 //! Different Transmission Paths", IEEE ICNP 2014: low-latency paths carry the short flows, high-throughput paths the
 //! long ones. The controller says which are which (`protocol.control.Paths.by_class`).
 
-use crate::hash::NumberMap;
+use crate::hash::{mixed, NumberMap};
 use crate::paths::{flow_entropy, PathPolicy, Train};
 use crate::route::{FlowRef, Route};
 use crate::time::Seconds;
@@ -50,10 +50,7 @@ impl PathPolicy for LabelHash {
     }
 }
 
-/// Returns the weight of a label to a flow: 32 bits, mixed by the finish of MurmurHash3.
+/// Returns the weight of a label to a flow.
 fn weight(flow_hash: u32, label: u16) -> u32 {
-    let mut value = flow_hash ^ u32::from(label).wrapping_mul(0x9E37_79B1);
-    value = (value ^ value >> 16).wrapping_mul(0x85EB_CA6B);
-    value = (value ^ value >> 13).wrapping_mul(0xC2B2_AE35);
-    value ^ value >> 16
+    mixed(flow_hash ^ u32::from(label).wrapping_mul(0x9E37_79B1))
 }

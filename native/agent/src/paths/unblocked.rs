@@ -73,7 +73,7 @@ impl<R: Random> PathPolicy for Unblocked<R> {
         true
     }
 
-    fn source_port(&mut self, _flow: FlowRef, route: &Route, _size: u32, now: Seconds) -> u16 {
+    fn source_port(&mut self, flow: FlowRef, route: &Route, _size: u32, now: Seconds) -> u16 {
         if route.labels.is_empty() {
             return entropy_value(&mut self.random);
         }
@@ -84,7 +84,10 @@ impl<R: Random> PathPolicy for Unblocked<R> {
         let label = labels[self.random.below(labels.len() as u32) as usize];
         free.clear();
         self.free = free;
-        self.known.entry(path(label)).or_default().waits_since.get_or_insert(now);
+        if flow.id >= 0 {
+            // our own feedback is not reported
+            self.known.entry(path(label)).or_default().waits_since.get_or_insert(now);
+        }
         label
     }
 
@@ -195,6 +198,16 @@ mod tests {
             assert_ne!(port, silent);
             paths.reported(&report(port, 0.0, now), now);
         }
+    }
+
+    #[test]
+    fn feedback_which_is_not_reported_blocks_no_path() {
+        let mut paths = Unblocked::new(Generator::new(6), SETTINGS);
+        let (route, feedback) = (route(1..3), FlowRef { id: -5, hash: 7 });
+        let first = paths.source_port(feedback, &route, 60, 0.0);
+        let times = (0..20).map(|step| 0.031 + f64::from(step) * 0.001);
+        let again = times.filter(|&now| paths.source_port(feedback, &route, 60, now) == first);
+        assert!(again.count() > 0);
     }
 
     #[test]

@@ -107,7 +107,9 @@ impl<P: Payload> UnitDecoder<P> {
         } else {
             self.keep(position, packet);
             self.trim();
-            self.rebuild(vec![position], Vec::new(), out);
+            if self.units.iter().any(|unit| unit.covers(position)) {
+                self.rebuild(vec![position], Vec::new(), out);
+            }
         }
     }
 

@@ -67,7 +67,8 @@ impl<P: Packets> Sender<P> {
         coded.peer = to;
         let subject = Subject::of(flow, class);
         let sizes = burst.sizes.part(begin, end);
-        let mut taken = Intake { ports: Vec::new(), number: peer.number, at: 0 };
+        let datagrams = sizes.count + sizes.count / 4 + 4; // with a common share of repairs: no growth
+        let mut taken = Intake { ports: Vec::with_capacity(datagrams as usize), number: peer.number, at: 0 };
         let (mut closed, mut timed, mut blocked) = (Vec::new(), 0, None);
         while taken.at < sizes.count {
             if !self.is_open(id) && self.estimators.contains_key(&peer.known.leaf) {

@@ -7,6 +7,7 @@ use crate::class::TrafficClass;
 use crate::coding::{UnitEncoder, UnitId, WindowEstimate};
 use crate::flow_record::{FlowRecord, Side};
 use crate::flow_table::Flow;
+use crate::hash::mixed;
 use crate::peers::PeerId;
 use crate::priority::FlowPriority;
 use crate::route::FlowRef;
@@ -147,18 +148,12 @@ pub fn hashed_port(key: &FlowKey) -> u16 {
     flow_port(flow_hash(key))
 }
 
+/// Returns a hash whose bits are mixed: CRC is linear, so flows whose ports differ in one bit would differ in the same
+/// bits.
 fn flow_hash(key: &FlowKey) -> u32 {
     mixed(crc32c(0, key.bytes()))
 }
 
 fn flow_port(hash: u32) -> u16 {
     BASE_PORT + (hash % u32::from(FLOW_KEYS)) as u16
-}
-
-/// Mixes a hash by MurmurHash3's finish: CRC is linear, so flows whose ports differ in one bit would differ in the same
-/// hash bits.
-fn mixed(value: u32) -> u32 {
-    let value = (value ^ value >> 16).wrapping_mul(0x85EB_CA6B);
-    let value = (value ^ value >> 13).wrapping_mul(0xC2B2_AE35);
-    value ^ value >> 16
 }

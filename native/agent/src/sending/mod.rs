@@ -19,7 +19,7 @@ pub use wrapping::{Subject, Wrapping};
 use std::collections::BTreeMap;
 
 use datapath::inner::FlowKey;
-use datapath::sent::SentLog;
+use datapath::sent::{Outstanding, SentLog};
 
 use crate::blocking::BlockingEstimator;
 use crate::class::TrafficClass;
@@ -84,7 +84,7 @@ impl<P: Packets> Sender<P> {
     }
 
     /// Uses another policy from the next packet on; units that are open are closed by the old one, and teach the new one
-    /// nothing.
+    /// nothing. Nor does what is on its way: an estimator that is new did not see what of it was reported.
     pub fn set_policy<Q: Packet>(
         &mut self,
         policy: SendPolicy,
@@ -100,8 +100,10 @@ impl<P: Packets> Sender<P> {
         self.wrapping.steering.set_policies(paths.policies, paths.serves);
         self.use_policy(policy);
         for id in peers.ids() {
-            peers[id].outcomes.clear();
-            self.adopt(&mut peers[id]);
+            let peer = &mut peers[id];
+            peer.outcomes.clear();
+            peer.outstanding = Outstanding::default();
+            self.adopt(peer);
         }
     }
 
@@ -137,7 +139,7 @@ impl<P: Packets> Sender<P> {
     pub fn adopt<Q: Packet>(&mut self, peer: &mut Peer<Q>) {
         let leaf = peer.known.leaf;
         self.wrapping.steering.routes.to(leaf);
-        peer.logged = self.wrapping.steering.learns() || self.policy.estimator.is_some();
+        peer.logged = self.uses_feedback();
         if !peer.logged {
             peer.sent = SentLog::default();
         }
@@ -279,6 +281,11 @@ impl<P: Packets> Sender<P> {
         };
         self.next_flow = self.next_flow % u32::MAX + 1;
         self.flows.put(renewed.key, renewed);
+    }
+
+    /// Returns true if a path policy or an estimator reads what peers report of our datagrams.
+    pub fn uses_feedback(&self) -> bool {
+        self.wrapping.steering.learns() || self.policy.estimator.is_some()
     }
 
     /// Returns the estimate of pB towards a leaf, where coding needs one.

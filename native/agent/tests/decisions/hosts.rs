@@ -3,13 +3,14 @@
 use agent::blocking::EstimatorKind;
 use agent::flow_record::Side;
 use agent::paths::{LivePaths, PathSettings};
+use agent::peers::Known;
 use agent::sending::{EstimatorChoice, Serving};
 use agent::underlay::stamp_of;
 use agent::{Generator, LeafId};
 use coding::Code;
 
 use crate::support::coded_flow;
-use crate::support::hosts::{delivered, hand_over, host, packet, policy, segment_of_tcp, set_peers};
+use crate::support::hosts::{delivered, hand_over, host, known, packet, policy, segment_of_tcp, set_peers};
 use trials::trials;
 
 #[test]
@@ -95,6 +96,42 @@ fn what_is_overdue_blocks_the_path_that_its_label_names() {
         }
     }
     assert!((pb - 0.25).abs() < 0.01, "one path of four is blocked, though nothing uses it any more: {pb}");
+}
+
+#[test]
+fn what_is_never_reported_since_peer_or_policy_changed_blocks_no_path() {
+    let mut coded = policy();
+    coded.send.estimator = Some(EstimatorChoice { kind: EstimatorKind::Paths, sampling_s: None });
+    coded.send.coding[1] = Some(coded_flow::policy(Code::Xor));
+    for restarts in [true, false] {
+        let (mut here, mut there) = (host(1, &[], coded.clone()), host(11, &[1], policy()));
+        let before = if restarts { Known { session: 99, ..known(11) } } else { known(11) };
+        here.set_directory(vec![before], None);
+        for number in 0..200 {
+            here.packet_from_host(&packet(1, 11, number), 0.001 * f64::from(number));
+        }
+        here.handle_timer(0.3);
+        assert!(here.datagrams_to_send().len() > 200, "packets and repairs, which are lost");
+        if restarts {
+            set_peers(&mut here, &[11]);
+        } else {
+            for rules in [policy(), coded.clone()] {
+                let policies = vec![PathSettings::Spray.policy(Generator::new(1))];
+                here.set_policy(rules, Serving { policies, serves: [0; 4] }, 0.3);
+            }
+        }
+        let mut now = 0.32;
+        for number in 200..220 {
+            now += 0.001;
+            here.packet_from_host(&packet(1, 11, number), now);
+            here.handle_timer(now + 0.0005);
+            here.datagrams_to_send().iter().for_each(|sent| hand_over(sent, 1, 1, &mut there, now));
+        }
+        there.handle_timer(now + 0.01);
+        there.datagrams_to_send().iter().for_each(|sent| hand_over(sent, 11, 0, &mut here, now + 0.01));
+        let pb = here.sender.blocking_probability(LeafId(1), now + 0.01).expect("an estimate");
+        assert!(pb < 0.15, "{pb}, the peer restarts: {restarts}");
+    }
 }
 
 #[test]

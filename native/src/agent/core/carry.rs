@@ -14,6 +14,8 @@ use crate::tun::{known, TunReader, Waiting};
 
 const MOST_EVENTS: usize = 32;
 const MOST_READS: u32 = 4;
+/// After so many turns that have read the device without sleep the next one reads all that waits there.
+const BUSY_TURNS: u32 = 2;
 /// Less than a process takes to fall asleep and wake.
 const AT_ONCE_S: f64 = 3e-6;
 const LONGEST_MS: f64 = 1e9;
@@ -25,10 +27,30 @@ pub struct Carrier {
     inbox: Arc<Mutex<Inbox>>,
     fds: Descriptors,
     source: [u8; 4],
-    /// Whether more was waiting when the last wake-up was over. A lone packet goes on soonest if no second one is asked for:
-    /// a read that finds nothing costs half of one that does.
-    busy: bool,
+    recent: Recent,
     totals: Totals,
+}
+
+/// What the last turns were. A lone packet goes on soonest if no second one is asked for: a read that finds nothing costs
+/// half of one that does.
+#[derive(Clone, Copy, Default)]
+struct Recent {
+    /// Turns in a row that have read the device, without sleep between them.
+    device: u32,
+    /// Whether a socket has been read since the last sleep.
+    socket: bool,
+    /// Whether the last turn has written to the device.
+    wrote: bool,
+    /// Whether the host's kernel had answered when the device was last written to: it answers a ping, or a segment, within
+    /// the write.
+    answers: bool,
+}
+
+impl Recent {
+    /// Returns what counts after sleep.
+    fn asleep(self) -> Recent {
+        Recent { answers: self.answers, ..Recent::default() }
+    }
 }
 
 /// What packets pass through.
@@ -37,7 +59,14 @@ struct Descriptors {
     epoll: RawFd,
     tun: RawFd,
     raw: RawFd,
-    sockets: Vec<RawFd>,
+    /// By descriptor: whether it is a socket of the underlay that receives.
+    sockets: Vec<bool>,
+}
+
+impl Descriptors {
+    fn is_socket(&self, fd: RawFd) -> bool {
+        usize::try_from(fd).is_ok_and(|fd| self.sockets.get(fd) == Some(&true))
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -58,14 +87,16 @@ impl Carrier {
         epoll: RawFd,
     ) -> Self {
         let (reader, tun) = device;
-        let (receiver, raw, sockets) = underlay;
+        let (receiver, raw, receiving) = underlay;
+        let last = receiving.iter().copied().max().unwrap_or(-1);
+        let sockets = (0..=last).map(|fd| receiving.contains(&fd)).collect();
         let (waiting, inbox) = (reader.waiting.clone(), receiver.inbox.clone());
         Carrier {
             waiting,
             inbox,
             fds: Descriptors { epoll, tun, raw, sockets },
             source,
-            busy: false,
+            recent: Recent::default(),
             totals: Totals::default(),
         }
     }
@@ -120,33 +151,41 @@ impl Carrier {
         loop {
             let due = deadline.min(core.latest_timer());
             let begun = monotonic();
-            let wait_ms = ((due - begun) * 1e3).ceil().clamp(0.0, LONGEST_MS);
             let mut events = [libc::epoll_event { events: 0, u64: 0 }; MOST_EVENTS];
-            // SAFETY: the kernel writes at most as many events as there are.
-            let count = unsafe {
-                libc::epoll_wait(self.fds.epoll, events.as_mut_ptr(), MOST_EVENTS as i32, wait_ms as i32)
+            let expected = self.recent.wrote && self.recent.answers;
+            let count = if expected {
+                events[0].u64 = self.fds.tun as u64; // without asking whether the answer is there
+                1
+            } else {
+                match wait(self.fds.epoll, &mut events, due - begun) {
+                    Ok(count) => count,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(ready),
+                    Err(error) => return Err(error),
+                }
             };
-            if count < 0 {
-                let error = io::Error::last_os_error();
-                return if error.raw_os_error() == Some(libc::EINTR) { Ok(ready) } else { Err(error) };
-            }
-            let now = monotonic();
-            self.busy = now - begun < AT_ONCE_S;
+            let now = if expected { begun } else { monotonic() };
             if now > due {
                 core.gate.late(now - due, now);
             }
-            for event in &events[..count as usize] {
+            let before = if now - begun < AT_ONCE_S { self.recent } else { self.recent.asleep() };
+            self.recent = Recent { device: 0, wrote: false, ..before };
+            for event in &events[..count] {
                 let fd = event.u64 as RawFd;
                 let carried = if fd == self.fds.tun {
-                    self.read(core, now)
+                    self.recent.device = before.device + 1;
+                    self.recent.answers |= before.wrote;
+                    self.read(core, if before.device < BUSY_TURNS { 1 } else { MOST_READS }, now)
+                } else if self.fds.is_socket(fd) {
+                    self.recent.socket = true;
+                    self.receive(core, fd, before.socket, now)
                 } else {
-                    self.fds.sockets.contains(&fd) && self.receive(core, fd, now)
+                    false
                 };
                 if !carried {
                     ready.push(fd);
                 }
             }
-            if now >= core.latest_timer() || core.sends() && now >= core.timer() {
+            if now >= core.latest_timer() || core.sends() && now >= core.riding_timer() {
                 core.handle_timer(now);
             }
             if core.gate.has_messages() {
@@ -159,19 +198,25 @@ impl Carrier {
         }
     }
 
-    /// Passes what the host sends to the core. Returns false if a packet of a rare kind is still to be read.
-    fn read(&mut self, core: &mut Core, now: f64) -> bool {
+    /// Passes what the host sends to the core, `most` reads of it. Returns false if a packet of a rare kind is still to be
+    /// read.
+    fn read(&mut self, core: &mut Core, most: u32, now: f64) -> bool {
         let mut waiting = open(&self.waiting);
-        for _ in 0..if self.busy { MOST_READS } else { 1 } {
+        for reads in 0..most {
             if waiting.fetch(self.fds.tun).is_err() {
                 return false; // Python meets the error again
             }
-            let Some(data) = waiting.data() else { return true };
+            let Some(data) = waiting.data() else {
+                if reads == 0 {
+                    self.recent.answers = false; // it was expected, and is not there
+                }
+                return true;
+            };
             match known(data) {
                 // what was announced of a connection was announced before it opens, and Python reads that first
                 Some((_, _, seen)) if seen.opening => return false,
-                Some((packet, 0, _)) => core.packet_from_host(packet, now),
-                Some((packet, size, _)) => core.super_packet_from_host(packet, size as usize, now),
+                Some((packet, 0, seen)) => core.packet_seen(packet, &seen, now),
+                Some((packet, size, seen)) => core.super_packet_seen(packet, &seen, size as usize, now),
                 None => return false,
             }
             waiting.clear();
@@ -179,9 +224,10 @@ impl Carrier {
         true
     }
 
-    fn receive(&mut self, core: &mut Core, fd: RawFd, now: f64) -> bool {
+    /// Passes what waits at a socket to the core. `again`: one was read since the last sleep.
+    fn receive(&mut self, core: &mut Core, fd: RawFd, again: bool, now: f64) -> bool {
         let mut inbox = open(&self.inbox);
-        if inbox.fetch(fd, self.busy).is_err() {
+        if inbox.fetch(fd, again).is_err() {
             return true; // an error about something that we sent, which is raised once
         }
         for (arrival, data) in inbox.take() {
@@ -195,11 +241,21 @@ impl Carrier {
         let datagrams = core.datagrams_to_send();
         self.totals.unsent += datagrams.len() - send(self.fds.raw, self.source, &datagrams, Leaving::from);
         let packets = core.packets_to_deliver();
-        if !packets.is_empty() {
-            let slices: Vec<&[u8]> = packets.iter().map(|packet| &**packet).collect();
-            self.totals.refused += deliver(self.fds.tun, &slices);
-        }
+        self.recent.wrote = !packets.is_empty();
+        self.totals.refused += match &packets[..] {
+            [] => 0,
+            [packet] => deliver(self.fds.tun, &[&packet[..]]),
+            _ => deliver(self.fds.tun, &packets.iter().map(|packet| &**packet).collect::<Vec<_>>()),
+        };
     }
+}
+
+/// Waits for events, `wait_s` at most. Returns how many there are.
+fn wait(epoll: RawFd, events: &mut [libc::epoll_event; MOST_EVENTS], wait_s: f64) -> io::Result<usize> {
+    let wait_ms = (wait_s * 1e3).ceil().clamp(0.0, LONGEST_MS);
+    // SAFETY: the kernel writes at most as many events as there are.
+    let count = unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), MOST_EVENTS as i32, wait_ms as i32) };
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
 }
 
 impl<'a> From<&'a Datagram> for Leaving<'a> {

@@ -2,16 +2,15 @@
 
 use agent::admission::{AdmissionPolicy, RequestTimes};
 use agent::blocking::EstimatorKind;
-use agent::coding::{CodingPolicy, RedundancyRule, UnitRule, Weight};
 use agent::host::HostPolicy;
 use agent::paths::{BoxedPolicy, PathSettings, PlbSettings, RepsSettings, UnblockedSettings};
 use agent::priority::{Feature, FlowTypes, PriorityPolicy, PriorityRule};
 use agent::receiving::{feedback_after_s, Hold, ReceivePolicy};
 use agent::sending::{EstimatorChoice, SendPolicy, Serving};
 use agent::{Generator, TrafficClass};
-use coding::Code;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+use crate::agent::coding::{unknown, PyCodingPolicy};
 
 /// All that a policy document says, for the two halves of an agent.
 pub struct Document {
@@ -19,10 +18,6 @@ pub struct Document {
     pub host: HostPolicy,
     /// Kinds of path policies by class; None: the one of the operator's own file.
     pub paths: [Option<PathSettings>; 4],
-}
-
-fn unknown<T>(kind: &str, name: &str) -> PyResult<T> {
-    Err(PyValueError::new_err(format!("{kind} {name:?} is not known")))
 }
 
 impl Document {
@@ -52,7 +47,7 @@ impl Document {
             }
             let coding = of_class.getattr("coding")?;
             if !coding.is_none() && class != TrafficClass::Control {
-                send.coding[class.index()] = Some(code(&coding)?);
+                send.coding[class.index()] = Some(coding.extract::<PyCodingPolicy>()?.policy()?);
                 let estimator = estimator(&coding)?;
                 send.estimator.get_or_insert(estimator);
             }
@@ -148,43 +143,6 @@ pub fn path_settings(path: &Bound<'_, PyAny>, packet_time_s: f64) -> PyResult<Op
         "file" => return Ok(None),
         other => return unknown("path policy", other),
     }))
-}
-
-fn code(coding: &Bound<'_, PyAny>) -> PyResult<CodingPolicy> {
-    let name = |field: &str| coding.getattr(field)?.extract::<String>();
-    let weight = coding.getattr("weight")?;
-    let redundancy = name("redundancy")?;
-    Ok(CodingPolicy {
-        code: match name("code")?.as_str() {
-            "xor" => Code::Xor,
-            "rlc" => Code::Rlc,
-            "ldpc" => Code::Ldpc,
-            "mds" => Code::Mds,
-            other => return unknown("code", other),
-        },
-        redundancy: match redundancy.as_str() {
-            "paper" => RedundancyRule::Paper,
-            "target-decode-probability" => RedundancyRule::TargetDecodeProbability,
-            "adaptive" => RedundancyRule::Adaptive,
-            "one-per-unit" => RedundancyRule::OnePerUnit,
-            "htpc" => RedundancyRule::Htpc(Weight {
-                full_bytes: weight.getattr("full_bytes")?.extract()?,
-                none_bytes: weight.getattr("none_bytes")?.extract()?,
-                fast_retransmit: weight.getattr("fast_retransmit")?.extract()?,
-            }),
-            other => return unknown("redundancy", other),
-        },
-        target_decode_probability: coding.getattr("target_decode_probability")?.extract()?,
-        unit: match name("unit")?.as_str() {
-            "optimal" => UnitRule::Optimal,
-            "window" => UnitRule::Window,
-            other => return unknown("unit", other),
-        },
-        max_k: coding.getattr("max_k")?.extract()?,
-        max_r: coding.getattr("max_r")?.extract()?,
-        max_overhead: coding.getattr("max_overhead")?.extract()?,
-        flush_s: coding.getattr("flush_s")?.extract()?,
-    })
 }
 
 fn admission_policy(admission: &Bound<'_, PyAny>) -> PyResult<AdmissionPolicy> {

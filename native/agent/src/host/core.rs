@@ -25,7 +25,7 @@ use crate::sending::{SendFlow, SendPolicy, Sender, Serving};
 use crate::Seconds;
 
 /// How often idle flows are looked for.
-pub(super) const SWEEP_S: Seconds = 1.0;
+const SWEEP_S: Seconds = 1.0;
 
 /// Who we are.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ pub struct Core {
     keys: HashMap<UnderlayAddress, PairKeys>,
     counts: Counts,
     icmp: IcmpBucket,
-    pub(super) next_sweep: Seconds,
+    next_sweep: Seconds,
     /// Records of flows of peers that are gone, until the next report.
     gone: VecDeque<FlowRecord>,
 }
@@ -269,6 +269,37 @@ impl Core {
             self.counts.refused("dropped_", error.reason);
         }
         self.receiver.keep_all_within_budget(&mut self.peers);
+    }
+
+    /// Runs what is due: to be called when `timer` has come, harmless at any other time.
+    pub fn handle_timer(&mut self, now: Seconds) {
+        self.now = now;
+        self.gate.handle_timer(now);
+        self.sender.handle_timer(&mut self.peers, now);
+        self.receiver.handle_timer(&mut self.sender, &mut self.peers, now);
+        if now >= self.next_sweep {
+            self.next_sweep = now + SWEEP_S;
+            self.gate.sweep(now);
+            self.sender.sweep(|flow| self.gate.holds(flow), now);
+            self.receiver.sweep(&mut self.peers, now);
+        }
+    }
+
+    /// Returns when `handle_timer` has something to do.
+    pub fn timer(&self) -> Seconds {
+        self.due(0.0)
+    }
+
+    /// Returns when `handle_timer` has something to do that cannot wait. Feedback that is due by `timer` can wait as long
+    /// again for datagrams to leave with: one that leaves alone wakes two agents up.
+    pub fn latest_timer(&self) -> Seconds {
+        self.due(self.receiver.feedback_after_s())
+    }
+
+    fn due(&self, patience_s: Seconds) -> Seconds {
+        let receiver = self.receiver.deadline(&self.peers, patience_s);
+        let others = [self.sender.deadline(), receiver, self.gate.deadline()];
+        others.into_iter().flatten().fold(self.next_sweep, f64::min)
     }
 
     /// Returns true if datagrams wait for `datagrams_to_send`.

@@ -6,7 +6,6 @@ mod core;
 mod datagrams;
 mod icmp;
 mod incoming;
-mod timing;
 
 pub use bytes::{Bytes, Rows};
 pub use core::{Core, HostPolicy, Identity};

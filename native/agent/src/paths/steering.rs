@@ -32,15 +32,13 @@ pub struct Steering {
     policies: Vec<BoxedPolicy>,
     /// Which of them, by traffic class.
     serves: [usize; 4],
-    learns: bool,
     /// What they choose from.
     pub routes: Routes,
 }
 
 impl Default for Steering {
     fn default() -> Steering {
-        let policies: Vec<BoxedPolicy> = vec![Box::new(FlowHash)];
-        Steering { policies, serves: [0; 4], learns: false, routes: Routes::default() }
+        Steering { policies: vec![Box::new(FlowHash)], serves: [0; 4], routes: Routes::default() }
     }
 }
 
@@ -51,13 +49,12 @@ impl Steering {
             serves.iter().all(|&place| place < policies.len()),
             "a class is served by a policy that is not there"
         );
-        self.learns = policies.iter().any(|policy| policy.learns());
         (self.policies, self.serves) = (policies, serves);
     }
 
     /// Returns true if any policy wants to know what became of its datagrams.
     pub fn learns(&self) -> bool {
-        self.learns
+        self.policies.iter().any(|policy| policy.learns())
     }
 
     /// Appends the source ports of the next datagrams of a flow and class to a leaf, whose contents have these sizes.

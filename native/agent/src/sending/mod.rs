@@ -139,7 +139,7 @@ impl<P: Packets> Sender<P> {
     pub fn adopt<Q: Packet>(&mut self, peer: &mut Peer<Q>) {
         let leaf = peer.known.leaf;
         self.wrapping.steering.routes.to(leaf);
-        peer.logged = self.uses_feedback();
+        peer.logged = self.wrapping.steering.learns() || self.policy.estimator.is_some();
         if !peer.logged {
             peer.sent = SentLog::default();
         }
@@ -281,11 +281,6 @@ impl<P: Packets> Sender<P> {
         };
         self.next_flow = self.next_flow % u32::MAX + 1;
         self.flows.put(renewed.key, renewed);
-    }
-
-    /// Returns true if a path policy or an estimator reads what peers report of our datagrams.
-    pub fn uses_feedback(&self) -> bool {
-        self.wrapping.steering.learns() || self.policy.estimator.is_some()
     }
 
     /// Returns the estimate of pB towards a leaf, where coding needs one.

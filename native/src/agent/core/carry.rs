@@ -185,7 +185,7 @@ impl Carrier {
                     ready.push(fd);
                 }
             }
-            if now >= core.latest_timer() || core.sends() && now >= core.riding_timer() {
+            if now >= core.latest_timer() || core.sends() && now >= core.timer() {
                 core.handle_timer(now);
             }
             if core.gate.has_messages() {

@@ -45,17 +45,23 @@ def sampled(case: Case, run: capstan_native.Simulation, sampler: LinkSampler, ke
     sampler.look(SampledRun(key, case.spec.schemes[0].label, 0, case.spec, case.setting.fabric), run)
 
 
-@pytest.mark.parametrize("shape", FABRICS)
-@pytest.mark.parametrize("scheme", ["ecmp", "caps"])
-def test_samples_add_up_to_what_links_have_delivered(shape: str, scheme: str) -> None:
-    case = case_of(scheme, FABRICS[shape])
-    run = begun(case)
+def samples_to_the_end(case: Case, run: capstan_native.Simulation) -> list[LinkSample]:
+    """Return samples of a whole run, the last of its end."""
     samples: list[LinkSample] = []
     clock = count(0.0, EVERY_S)
     sampler = LinkSampler(samples.append, lambda: next(clock))
     while not run.run_until(5_000, round(LAST_S * 1e12)):
         sampled(case, run, sampler)
     sampled(case, run, sampler)
+    return samples
+
+
+@pytest.mark.parametrize("shape", FABRICS)
+@pytest.mark.parametrize("scheme", ["ecmp", "caps"])
+def test_samples_add_up_to_what_links_have_delivered(shape: str, scheme: str) -> None:
+    case = case_of(scheme, FABRICS[shape])
+    run = begun(case)
+    samples = samples_to_the_end(case, run)
     assert len(samples) > 5
     assert samples[-1].at_s == pytest.approx(sum(sample.interval_s for sample in samples))
     fabric, links = simulated_fabric_view(case.spec), run.links()
@@ -187,11 +193,7 @@ def test_the_links_of_one_leaf_to_its_spines_are_idle() -> None:
     workload = replace(spec.workload, flows=flows, long_flows=LongFlows(0, pattern="random"))
     case = prepare(replace(spec, fabric=ONE_LEAF, workload=workload))
     run = begun(case)
-    samples: list[LinkSample] = []
-    clock = count(0.0, EVERY_S)
-    sampler = LinkSampler(samples.append, lambda: next(clock))
-    while not run.run_until(5_000, round(LAST_S * 1e12)):
-        sampled(case, run, sampler)
+    samples = samples_to_the_end(case, run)
     view = links_view(simulated_fabric_view(case.spec), samples[0], 7.0)
     assert view is not None
     packets = {

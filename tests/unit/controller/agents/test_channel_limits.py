@@ -223,7 +223,7 @@ def test_a_channel_that_is_closed_here_holds_no_half_of_what_had_arrived() -> No
             session.close("another channel of this host")
             await running
 
-    asyncio.run(talk())
+    asyncio.run(asyncio.wait_for(talk(), 60))
     assert halves.total_bytes == 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from itertools import combinations
+from numbers import Real
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,21 +31,10 @@ def check(file: Path, results: Path) -> list[CheckResult]:
             CheckResult(False, f"step 2: no result of lab 1 in {results}/: run the experiment first")
         )
     else:
-        table = csv.DictReader(own.read_text(encoding="utf-8").splitlines())
-        rows = [
-            row for row in table if is_long(row) and row["paths"]
-        ]  # without: it never got a packet through
-        true = sharing(rows)
-        answered = _answered(answer, rows)
-        findings.append(
-            CheckResult(
-                answered == true,
-                f"step 5: in {own} you find {_words(answered)}"
-                + ("" if answered == true else "; compare the column paths of its long flows by eye"),
-            )
-        )
+        findings.append(_on_own_table(answer, own))
     chance = answer.value("CHANCE")
-    right = isinstance(chance, int | float) and CHANCE - 0.005 < chance < CHANCE + 0.005
+    is_number = isinstance(chance, Real)
+    right = is_number and bool(CHANCE - 0.005 < chance < CHANCE + 0.005)  # numpy's comparison is no bool
     findings.append(
         CheckResult(
             right,
@@ -78,6 +68,26 @@ def sharing(rows: list[dict[str, Any]]) -> set[frozenset[str]]:
         for flow, other in combinations(rows, 2)
         if (flow["repeat"], main_path(flow)) == (other["repeat"], main_path(other))
     }
+
+
+def _on_own_table(answer: Answer, own: Path) -> CheckResult:
+    try:
+        table = csv.DictReader(own.read_text(encoding="utf-8").splitlines())
+        rows = [
+            row for row in table if is_long(row) and row["paths"]
+        ]  # without: it never got a packet through
+        true = sharing(rows)
+    except (OSError, LookupError, ValueError, csv.Error) as error:
+        return CheckResult(
+            False,
+            f"step 5: {own} is no table of flows as a run writes it ({error!r}): run the experiment again",
+        )
+    answered = _answered(answer, rows)
+    return CheckResult(
+        answered == true,
+        f"step 5: in {own} you find {_words(answered)}"
+        + ("" if answered == true else "; compare the column paths of its long flows by eye"),
+    )
 
 
 def _on_known_tables(answer: Answer) -> CheckResult:

@@ -94,9 +94,19 @@ def read_log(log: Path) -> list[Row]:
     """Return a log's rows. Raises AnswerError."""
     try:
         with log.open(encoding="utf-8", newline="") as opened:
-            return [Row(float(row["at_s"]), row["what"], row["value"]) for row in csv.DictReader(opened)]
+            return [_row(cells) for cells in csv.DictReader(opened)]
     except (OSError, KeyError, TypeError, ValueError, csv.Error) as error:
         raise AnswerError(f"{log}: no log of measure.py ({error}): measure again") from error
+
+
+def _row(cells: Mapping[str, str]) -> Row:
+    """Return a row of the log. Raises KeyError, TypeError, ValueError where a cell is missing, or no number."""
+    row = Row(float(cells["at_s"]), cells["what"], cells["value"])
+    if row.what == "ping":
+        int(row.value)
+    elif not row.value:
+        raise ValueError(f"a {row.what} without a value")
+    return row
 
 
 def measure(rows: Iterable[Row], log: Path) -> dict[str, Outage]:
@@ -160,6 +170,11 @@ def _log(file: Path, answers: Mapping[str, Any], results: Path) -> Path:
 
 def _predicted(file: Path, answers: Mapping[str, Any], part: str) -> CheckResult:
     predictions = _table(file, answers, group="predictions", part=part, names=PREDICTIONS[part])
+    for name in PREDICTIONS[part]:
+        if predictions[name] not in ("yes", "no"):
+            raise AnswerError(
+                f"{file}: predictions.{part}.{name} is {predictions[name]!r}: yes or no is wanted"
+            )
     wrong = [
         name
         for name, goes_on in PREDICTIONS[part].items()

@@ -29,11 +29,15 @@ MOST_TEXT: Final = 2000
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What the check of a submission found. error: why there are no findings, else None."""
+    """What the check of a submission found. error: why there are no findings, else None.
+
+    failed: there are none because marking failed, not the submission.
+    """
 
     submission: Submission
     findings: tuple[CheckResult, ...]
     error: str | None
+    failed: bool = False
 
     @property
     def right(self) -> int:
@@ -67,7 +71,10 @@ def mark_class(
             )
         except Exception as error:  # of one student, whatever it is: the others have their marks
             mark = Mark(
-                submission, (), f"could not be marked: {type(error).__name__}: {printable(str(error))}"
+                submission,
+                (),
+                f"could not be marked: {type(error).__name__}: {printable(str(error))}",
+                failed=True,
             )
         if not stopped.is_set():  # else it was ended by us, not by a limit
             marked(mark)
@@ -143,10 +150,9 @@ def read_mark(
     try:
         document = json.loads(_last_line(_read_file(verdict, limits.file_size)))
         if "error" in document:
-            return Mark(submission, (), _printable(str(document["error"])).replace("/submission/", ""))
+            return Mark(submission, (), _text(document["error"]))
         findings = tuple(
-            CheckResult(bool(finding["right"]), _printable(str(finding["text"])))
-            for finding in document["findings"]
+            CheckResult(bool(finding["right"]), _text(finding["text"])) for finding in document["findings"]
         )
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         printed = output.read_text(encoding="utf-8", errors="replace").strip()[-MOST_TEXT:]
@@ -171,6 +177,11 @@ def _last_line(data: bytes) -> bytes:
 def _printable(text: str) -> str:
     """Return the begin of *text* as terminals and files take it."""
     return printable(text[:MOST_TEXT])
+
+
+def _text(found: object) -> str:
+    """Return a text of a verdict, with files as the student knows them: the sandbox has them in /submission/."""
+    return _printable(str(found)).replace("/submission/", "")
 
 
 def _beyond(broken: Broken, limits: sandbox.Limits) -> str:

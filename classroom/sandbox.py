@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -200,7 +201,7 @@ def run(
     try:
         broken = _watch(process, limits, group=group, deadline=deadline, stopped=stopped or threading.Event())
     finally:
-        process.kill()
+        os.kill(process.pid, signal.SIGKILL)  # `process.kill()` would reap it first
         group.end()
         code = process.wait()
     return code if broken is None else broken

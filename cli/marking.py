@@ -14,14 +14,15 @@ from classroom.marking import Mark, mark_class
 from classroom.marks import as_csv, as_github_classroom, as_gradescope, as_json, item_of
 from classroom.printable import printable_name
 from classroom.submissions import read_submissions
-from cli.console import progress, results
+from cli.console import fail, progress, results
 from topologies.cores import own_cores
 
 
 def mark_batch(directory: Path, number: int | None, marks_directory: Path, *, in_sandbox: bool) -> None:
     """Mark the submissions in *directory*, print a table, and write *marks_directory*.
 
-    What has been marked is written whatever ends it. Raises SubmissionsError, SandboxError.
+    What has been marked is written whatever ends it. Raises SubmissionsError, SandboxError; exits with 1 if some could
+    not be marked.
     """
     submissions = read_submissions(directory, number)
     for file in submissions.ignored:
@@ -46,6 +47,8 @@ def mark_batch(directory: Path, number: int | None, marks_directory: Path, *, in
             results.print(
                 f"marks: {marks_directory}/marks.csv, marks.json, and a folder per student", markup=False
             )
+    if failed := sum(mark.failed for mark in done):
+        fail(f"{failed} of {count} submissions could not be marked: marks.csv says why; mark them again")
 
 
 def table_of(marks: list[Mark]) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from classroom import collisions, mode_time, repairs
+from classroom import collisions, mode_time, own_path, repairs
 from classroom.answer import AnswerError
 from classroom.labs import DIRECTORY, LABS, ClassroomLab
 from classroom.marks import item_of
@@ -89,6 +90,34 @@ def test_lab_1_leaves_flows_out_that_took_no_path(tmp_path: Path) -> None:
     found = LABS[1].check(LABS[1].solution, tmp_path)
     assert [finding.right for finding in found] == [True, True, True]
     assert "you find 1 and 3" in found[1].text
+
+
+@pytest.mark.parametrize(
+    "chance", ["numpy.float64(0.90625)", "1 - numpy.prod([1, 3/4, 1/2, 1/4])", "Fraction(29, 32)"]
+)
+def test_lab_1_takes_any_kind_of_number(tmp_path: Path, chance: str) -> None:
+    file = tmp_path / "mine.py"
+    head = f"import numpy\nfrom fractions import Fraction\nCHANCE = {chance}\n"
+    file.write_text(f"{head}def collisions(flows):\n    return []\n")
+    last = LABS[1].check(file, tmp_path)[-1]
+    assert json.loads(json.dumps(last.right)) is True
+
+
+def test_lab_1_says_what_is_no_table_of_flows(tmp_path: Path) -> None:
+    own = tmp_path / "lab1-20261122-101500" / "flows.csv"
+    own.parent.mkdir()
+    own.write_text("scheme;repeat;id;traffic_class;paths\necmp;0;1;long;2049:9\n")
+    found = LABS[1].check(LABS[1].solution, tmp_path)
+    assert [finding.right for finding in found] == [True, False, True]
+    assert "is no table of flows" in found[1].text
+
+
+def test_lab_2_counts_no_docstring_as_code(tmp_path: Path) -> None:
+    solution = LABS[2].solution.read_text()
+    words = "\n".join(["    words of a docstring"] * own_path.MOST_LINES)
+    file = tmp_path / "mine.py"
+    file.write_text(f'"""\n{words}\n"""\n{solution}')
+    assert LABS[2].check(file, tmp_path)[0].text == LABS[2].check(LABS[2].solution, tmp_path)[0].text
 
 
 @pytest.mark.parametrize(

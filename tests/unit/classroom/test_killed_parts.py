@@ -96,6 +96,8 @@ def test_a_students_own_log_is_marked_by(tmp_path: Path) -> None:
         ("  agent:\n    packets", "  agents:\n    packets", "predictions.agent is missing"),
         ("    api_silent_s: 1.22\n", "", "measurements.controller.api_silent_s is missing"),
         ("log: recorded", "log: [", "is not YAML"),
+        (": yes\n", ": Yes\n", r"predictions\.\w+\.\w+ is 'Yes': yes or no is wanted"),
+        (": no\n", ": false\n", r"is False: yes or no is wanted"),
     ],
 )
 def test_a_file_that_cannot_be_marked_says_where(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -107,7 +109,16 @@ def test_a_file_that_cannot_be_marked_says_where(tmp_path: Path, old: str, new: 
         killed_parts.check(file, tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "at_s,what,value\n1,kill,controller\n", "a,b\n1,2\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "at_s,what,value\n1,kill,controller\n",
+        "a,b\n1,2\n",
+        "at_s,what,value\n12,kill\n",
+        "at_s,what,value\n1,ping,\n",
+    ],
+)
 def test_a_log_without_the_kills_is_refused(tmp_path: Path, text: str) -> None:
     log = tmp_path / "log.csv"
     log.write_text(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import errno
 import json
 import os
 import signal
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from classroom import alone, sandbox
+from classroom import alone, marking, sandbox
 from classroom.answer import CheckResult
 from classroom.labs import LABS
 from classroom.marking import Mark, mark_class, read_mark
@@ -111,6 +112,7 @@ def test_a_link_to_others_files_is_refused(tmp_path: Path, link: str) -> None:
         (0, "[]", "what", "ends with exit code 0: what"),
         (1, "{", "\xff\x00 odd", "ends with exit code 1: \ufffd\ufffd odd"),
         (0, "[" * 100_000, "", "ends with exit code 0"),
+        (0, '{"findings": [{"right": false}]}', "", "ends with exit code 0"),
         (0, '{"error": "\\ud800\\u001b[2J, no"}', "", "\ufffd\ufffd[2J, no"),
     ],
 )
@@ -145,6 +147,24 @@ def test_a_submission_that_an_interrupt_ended_has_no_mark(tmp_path: Path) -> Non
         mark_class(read_submissions(students).submissions, 1, in_sandbox=False, marked=marked.append)
     thread.join()
     assert [mark.submission.student for mark in marked] == ["ada"], "bob's takes no 180 s"
+
+
+def test_a_batch_with_submissions_that_could_not_be_marked_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class_of(tmp_path / "class", "ada/lab3.py", "bob/lab3.py")
+
+    def full(results: Path, copy: Path) -> None:
+        if results.parent.name == "ada":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(marking, "copy_results", full)
+    arguments = ["lab-check", "--batch", str(tmp_path / "class"), "--marks", str(tmp_path / "marks")]
+    ended = CliRunner().invoke(capstan, [*arguments, "--without-sandbox"])
+    assert ended.exit_code == 1
+    assert "1 of 2 submissions could not be marked" in ended.output
+    rows = list(csv.DictReader((tmp_path / "marks" / "marks.csv").read_text().splitlines()))
+    assert {row["student"]: "No space left" in row["text"] for row in rows} == {"ada": True, "bob": False}
 
 
 @pytest.mark.parametrize("kind", ["pipe", "link", "directory"])

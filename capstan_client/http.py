@@ -34,14 +34,18 @@ class Connection:
     """To one controller. url: as ``http://127.0.0.1:8080``; token: where it needs one. Safe to use from any thread.
 
     authority: PEM file that the certificate of an https URL is checked by: certificates of authorities, or that
-    certificate itself. None: the machine's authorities. Raises ControllerError if that file cannot be used.
+    certificate itself. None: the machine's authorities. Raises ControllerError if that file or the token is unusable.
     """
 
     def __init__(self, url: str, token: str | None, timeout_s: float, authority: Path | None = None) -> None:
         self.url = url.rstrip("/")
         self.token = token
         self.timeout_s = timeout_s
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        if token and not (token.isascii() and token.isprintable() and token == token.strip()):
+            raise ControllerError(
+                "the token is not one line of ASCII: it is in the file api-token of the controller's data"
+            )
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._http = httpx.Client(
             headers=headers,
             trust_env=False,  # a proxy of the environment has no business with a loopback address

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from capstan_client import CapstanError, ControllerError
+from capstan_client.http import Connection
 
 ROOT = Path(__file__).resolve().parents[3]
 PYTHONS = {
@@ -33,6 +34,18 @@ PYTHONS = {
 def test_the_text_says_where_what_and_what_to_do(error: CapstanError, text: str) -> None:
     assert str(error) == text
     assert isinstance(error, CapstanError)
+
+
+@pytest.mark.parametrize("token", ["a\nb", "ü", "a ", "-----BEGIN\n-----END"])
+def test_a_token_that_no_header_can_carry_is_called_so(token: str) -> None:
+    with pytest.raises(ControllerError, match="the token is not one line of ASCII"):
+        Connection("http://127.0.0.1:9", token, 1.0)
+
+
+def test_an_empty_token_is_none() -> None:
+    connection = Connection("http://127.0.0.1:9", "", 1.0)
+    assert "authorization" not in connection._http.headers
+    connection.close()
 
 
 def test_rooms_that_import_the_errors_start_without_httpx() -> None:

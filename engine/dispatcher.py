@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
-from ipaddress import ip_address
 from typing import Any, Final, Literal, get_args
-from urllib.parse import urlsplit
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -25,14 +23,15 @@ from controller.process.control_thread import ControlThread
 from controller.store.experiments import NotFoundError, StateError
 from controller.store.queue import Claimed, ExperimentQueue
 from controller.store.queue_order import Waiting
-from controller.store.queue_rows import Change
-from engine.executors import Order, WorkerEnd, Workers, failure_words, new_name
+from controller.store.queue_rows import AtWork, Change
+from engine.executors import OURS, Order, WorkerEnd, Workers, failure_words, new_name
 from engine.progress import LEASE_S, ProgressView, WorkerReports
 from engine.submission import Submission
 from engine.sweep_summary import sweep_summary
 from engine.turns import Kind, cores_each, turn
 from engine.worker_client import Takes
 from engine.worker_report import WorkerReportBody
+from engine.worker_secret import believed_api
 
 LOOK_S: Final = 0.5
 ANNOUNCE_EVERY_S: Final = 1.0
@@ -49,6 +48,7 @@ ELSEWHERE: Final = (
     "another controller runs what is queued in this database: end it, or begin this one with other --data"
 )
 OVER: Final = ("finished", "failed", "cancelled", "interrupted")
+_KINDS: Final[dict[Takes, Kind]] = {"labs": "lab", "simulations": "simulation"}
 _LOG: Final = logging.getLogger("capstan.engine")
 
 
@@ -82,6 +82,7 @@ class Engine:
         self._queue = queue
         self._secret = secret.encode()
         self._workers = workers
+        self._machine = socket.gethostname()
         self._on_event = on_event
         self._reports = WorkerReports(time.monotonic())
         self._order: Order | None = None
@@ -148,7 +149,7 @@ class Engine:
         self._wake.set()
 
     def claim(self, worker: str, fabric: str, takes: Takes = "all") -> Claimed | None:
-        """Return something to do for a worker, unless we are about to end, or it is one of ours and another
+        """Return something to do for a worker, unless we are about to end, or it is a controller's and another
         kind's turn.
         """
         if self._closing or self._standby:
@@ -156,7 +157,8 @@ class Engine:
         worker = worker[:MOST_WORDS]
         with self._lock:
             mine = self._started.get(worker.partition("@")[0])
-        if mine is not None and mine.kind != self._turn(self._queue.backlog()):
+        kind = mine.kind if mine is not None else _KINDS.get(takes) if worker.startswith(OURS) else None
+        if kind is not None and kind != self._turn(self._queue.backlog()):
             return None
         if mine is not None:  # Dask begins a task anew whose machine has gone
             self._lose_all(mine.name, "its worker ended, and was started again")
@@ -182,7 +184,7 @@ class Engine:
             report,
             worker=report.worker[:MOST_WORDS],
             stage=report.stage[:MOST_WORDS],
-            api=report.api if self._is_believed(report) else None,
+            api=believed_api(report, self._secret),
             secret="",
         )
         now = time.monotonic()
@@ -219,9 +221,9 @@ class Engine:
 
     def current_run(self) -> CurrentRun | None:
         """Return what runs in a lab of this machine, the oldest first; None if nothing does, or has its lab up."""
-        for number, attempt, _ in sorted(self._queue.active()):
-            report = self._reports.newest(number)
-            if report is None or report.attempt != attempt:
+        for job in self._queue.active():
+            number, report = job.experiment, self._reports.newest(job.experiment)
+            if report is None or report.attempt != job.attempt:
                 continue
             if report.here or report.api is not None:
                 return CurrentRun(number, self._queue.parent(number), None if report.here else report.api)
@@ -230,7 +232,7 @@ class Engine:
     def state(self) -> dict[str, Any]:
         """Return the engine itself: where workers run, what they are at, what waits."""
         _, order = self._queue.waiting()
-        running = {self._queue.parent(number) or number for number, _, _ in self._queue.active()}
+        running = {self._queue.parent(job.experiment) or job.experiment for job in self._queue.active()}
         return {
             "executor": self._workers.kind,
             "address": self._workers.address,
@@ -244,14 +246,6 @@ class Engine:
             or self._without_worker()
             or None,
         }
-
-    def _is_believed(self, report: WorkerReportBody) -> bool:
-        """Return whether the address in a report may be asked: of this machine, from a worker that shows the secret.
-
-        Who may only operate the API could name any port of loopback otherwise.
-        """
-        shown = report.secret.encode(errors="surrogatepass")
-        return report.api is not None and _is_here(report.api) and hmac.compare_digest(shown, self._secret)
 
     # The thread
 
@@ -303,14 +297,15 @@ class Engine:
     def _expire(self) -> None:
         """End what is at work somewhere, but has not reported for too long."""
         now = time.monotonic()
-        for number, attempt, worker in self._queue.active():
-            if worker.partition("@")[0] not in self._started and self._reports.lost(number, now):
-                self._lose(number, attempt, f"its worker {worker} has not reported for {LEASE_S:g} s")
+        for job in self._queue.active():
+            if job.name not in self._started and self._reports.lost(job.experiment, now):
+                why = f"its worker {job.worker} has not reported for {LEASE_S:g} s"
+                self._lose(job.experiment, job.attempt, why)
 
     def _lose_all(self, name: str, why: str) -> None:
-        for number, attempt, worker in self._queue.active():
-            if worker.partition("@")[0] == name:
-                self._lose(number, attempt, why)
+        for job in self._queue.active():
+            if job.name == name:
+                self._lose(job.experiment, job.attempt, why)
 
     def _lose(self, number: int, attempt: int, why: str) -> None:
         state: Literal["queued", "interrupted"] = "queued" if self._closing else "interrupted"
@@ -338,7 +333,7 @@ class Engine:
             return
         waiting = sum(waiting_jobs.jobs for waiting_jobs in backlog if _kind(waiting_jobs.simulated) == kind)
         slots = self._workers.slots(kind)
-        busy = {worker.partition("@")[0] for _, _, worker in self._queue.active()} | set(self._started)
+        busy = {job.name for job in self._beside()} | set(self._started)
         idle = sum(not started.claimed for started in self._started.values())
         cores = cores_each(slots, waiting, self._workers.cores())
         for _ in range(min(waiting - idle, slots // cores - len(busy))):
@@ -348,10 +343,15 @@ class Engine:
 
     def _turn(self, backlog: Sequence[Waiting]) -> Kind | None:
         """Return the kind of job that our workers may begin now; None: neither kind."""
+        active = {_kind(job.simulated) for job in self._beside()}
         with self._lock:
-            active: set[Kind] = {started.kind for started in self._started.values()}
+            active |= {started.kind for started in self._started.values()}
         slots: dict[Kind, int] = {kind: self._workers.slots(kind) for kind in get_args(Kind)}
         return turn([_kind(waiting.simulated) for waiting in backlog], active, slots)
+
+    def _beside(self) -> list[AtWork]:
+        """Return what takes our workers' time: what others do on this machine, and an earlier controller's workers."""
+        return [job for job in self._queue.active() if job.name.startswith(OURS) or job.is_on(self._machine)]
 
     def _without_worker(self) -> str:
         """Return why queued labs wait, if no worker takes labs; else the empty string."""
@@ -365,9 +365,9 @@ class Engine:
             return own
         if time.monotonic() - self._labs_asked_for_at < AT_HAND_S:
             return 1
-        at_work = {worker.partition("@")[0] for _, _, worker in self._queue.active()}
+        in_labs = {job.name for job in self._queue.active() if not job.simulated}
         with self._lock:
-            return int(bool(at_work - set(self._started)))
+            return int(bool(in_labs - set(self._started)))
 
     def _announce(self, changes: Iterable[Change]) -> None:
         for change in changes:
@@ -386,12 +386,3 @@ class Engine:
 
 def _kind(simulated: bool) -> Kind:
     return "simulation" if simulated else "lab"
-
-
-def _is_here(api: str) -> bool:
-    """Return whether *api* is a plain HTTP address of this machine's loopback."""
-    try:
-        parts = urlsplit(api)
-        return parts.scheme == "http" and ip_address(parts.hostname or "").is_loopback and bool(parts.port)
-    except ValueError:
-        return False

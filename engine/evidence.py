@@ -21,7 +21,7 @@ def evidence(preset: str | None = None) -> list[answers.EvidenceClaim]:
     return [claim for name in ([preset] if preset else preset_names()) for claim in _of_preset(name)]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _of_preset(name: str) -> tuple[answers.EvidenceClaim, ...]:
     from simulation.evidence import claimed, claims_of_papers  # with all that simulates: a second
     from simulation.evidence_document import key_of

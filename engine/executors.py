@@ -29,6 +29,8 @@ STOP_S: Final = 30.0
 PATIENCE_S: Final = 60.0
 CONNECT_AGAIN_S: Final = 5.0
 """Between two tries to reach a Dask scheduler that has gone."""
+OURS: Final = "w-"
+"""What names of workers begin with that a controller starts, and of no others."""
 SECRET_VARIABLE: Final = "CAPSTAN_WORKER_SECRET"
 """Of the environment: what a worker on its controller's machine shows, so that its lab's address is believed."""
 _OWN_GROUP: Final[int] = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
@@ -125,7 +127,7 @@ def launcher() -> list[str]:
 
 def new_name() -> str:
     """Return a name for a worker, unlike all others."""
-    return f"w-{secrets.token_hex(4)}"
+    return f"{OURS}{secrets.token_hex(4)}"
 
 
 class Workers(Protocol):

@@ -97,7 +97,7 @@ class WorkerReports:
         if first is not None:
             row, report = first
             stage = f"{row['words']}: {report.stage}" if row["words"] else report.stage
-        started = min((row["started_at"] for row in parts if row["started_at"] is not None), default=None)
+        started = top["started_at"]
         ended = top["finished_at"] if top["finished_at"] is not None else wall
         return ProgressView(
             experiment=top["id"],

@@ -307,7 +307,7 @@ def _problem(problem: FieldProblem) -> answers.WrongView:
     return {"field": field, "message": problem.message, "line": place["line"], "column": place["column"]}
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _preset(name: str) -> answers.PresetView:
     submission = preset_submission(name)
     return {

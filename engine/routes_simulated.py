@@ -62,7 +62,8 @@ class SimulatedRunRoutes:
 
     def _newest(self, experiment: int, sweep: bool) -> tuple[int, tuple[LinkSample, float] | None]:
         """Return whose run is sampled, the experiment's or a point's, with its newest sample and when that came."""
-        for number, _, _ in self._engine.queue.active():
+        for job in self._engine.queue.active():
+            number = job.experiment
             if number == experiment or (sweep and self._engine.queue.parent(number) == experiment):
                 newest = self._engine.reports.links(number)
                 if newest is not None:

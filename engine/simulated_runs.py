@@ -35,7 +35,8 @@ def simulate_claim(
     """
     spec = spec_from_dict(claim["spec"])
     number = record.begin(spec, own_versions() | {"capstan": VERSION})
-    finished = list(record.finished_runs([spec.plan(repeat) for repeat in range(spec.repeats)]))
+    plans = [spec.plan(repeat) for repeat in range(spec.repeats)] if claim["kept"] else []
+    finished = list(record.finished_runs(plans))
 
     def on_run(run: Run) -> Run:
         return replace(run, run_id=record.add(run, run_body(run, spec.seed, time.time())))

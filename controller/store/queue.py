@@ -29,6 +29,7 @@ from controller.store.queue_order import (
 from controller.store.queue_rows import (
     ACTIVE,
     AGAIN,
+    AtWork,
     Change,
     begin,
     both,
@@ -167,7 +168,9 @@ class ExperimentQueue:
             if summary is not None:
                 experiment.summary = dict(summary)
             job.worker = ""
-            if experiment.state != "queued":
+            if experiment.state == "queued":
+                job.started_at = None
+            else:
                 experiment.finished_at = time.time()
             return [change_of(experiment, job), *settle(session, parent)]
 
@@ -215,7 +218,7 @@ class ExperimentQueue:
                 if part.state not in AGAIN:
                     continue
                 part.state, part.error, part.finished_at = "queued", "", None
-                its.worker = ""
+                its.worker, its.started_at = "", None
                 changes.append(change_of(part, its))
             job.queued_at = time.time()
             return changes
@@ -244,18 +247,15 @@ class ExperimentQueue:
             experiment.finished_at = time.time()
             return [change_of(experiment, job)]
 
-    def active(self) -> list[tuple[int, int, str]]:
-        """Return number, attempt and worker of all that workers are at."""
+    def active(self) -> list[AtWork]:
+        """Return all that workers are at, in the order of experiments."""
         query = (
-            select(Experiment.id, Job.attempt, Job.worker)
+            select(Experiment.id, Job.attempt, Job.worker, Experiment.simulated)
             .join(Job, Job.experiment_id == Experiment.id)
             .where(Job.worker != "")
         )
         with Session(self._reading) as session:
-            return [
-                (number, attempt, worker)
-                for number, attempt, worker in session.execute(query.order_by(Experiment.id))
-            ]
+            return [AtWork(*row) for row in session.execute(query.order_by(Experiment.id))]
 
     def waiting(self) -> tuple[int, list[int]]:
         """Return how many jobs may be claimed now, and the numbers of the submissions that wait, the next first."""

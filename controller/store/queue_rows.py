@@ -29,6 +29,25 @@ class Change:
     error: str
 
 
+@dataclass(frozen=True, slots=True)
+class AtWork:
+    """What a worker is at. worker: its name, "@", and its machine and process."""
+
+    experiment: int
+    attempt: int
+    worker: str
+    simulated: bool
+
+    @property
+    def name(self) -> str:
+        """Return the worker's name."""
+        return self.worker.partition("@")[0]
+
+    def is_on(self, machine: str) -> bool:
+        """Return whether the worker is on a machine of that name."""
+        return self.worker.partition("@")[2].startswith(f"{machine}:")
+
+
 def begin(job: Job, worker: str) -> None:
     """Note that a worker begins with a job: one more attempt."""
     job.worker = worker

@@ -21,6 +21,7 @@ from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore, NotFoundError, StateError
 from controller.store.queue import ExperimentQueue, NewJob
 from controller.store.queue_rows import ACTIVE, AGAIN, sweep_state
+from engine.progress import WorkerReports
 from tests.unit.conftest import NewDatabase
 from tests.unit.experiments_store import flow_row, run_row
 
@@ -101,6 +102,34 @@ def test_a_sweep_is_put_together_when_its_last_point_has_finished(queue: Experim
     [change] = queue.complete(number, {"kind": "sweep"})
     assert (change.experiment, change.state) == (number, "finished")
     assert queue.whole() == queue.complete(number, {"kind": "sweep"}) == []
+
+
+@pytest.mark.parametrize("again", ["rerun", "requeued"])
+def test_the_time_of_an_attempt_counts_from_its_own_begin(queue: ExperimentQueue, again: str) -> None:
+    number = queue.submit(job())
+    attempt = claim(queue)
+    begun = queue.standing(number)[0]["started_at"]
+    if again == "rerun":
+        queue.end(*attempt, "failed", error="why")
+        queue.rerun(number)
+    else:
+        queue.end(*attempt, "queued")
+    assert queue.standing(number)[0]["started_at"] is None
+    claim(queue)
+    assert queue.standing(number)[0]["started_at"] > begun
+
+
+def test_a_sweep_that_is_run_again_counts_from_then(queue: ExperimentQueue) -> None:
+    number = sweep_of(queue, "a", "a")
+    queue.end(*claim(queue), "finished", summary={})
+    queue.end(*claim(queue), "failed", error="why")
+    begun = queue.standing(number)[0]["started_at"]
+    queue.rerun(number)
+    claim(queue)
+    sweep, finished, _ = queue.standing(number)
+    assert sweep["started_at"] > begun
+    progress = WorkerReports(0.0).progress([sweep, finished], [], 1, sweep["started_at"] + 5)
+    assert progress.elapsed_s == pytest.approx(5, abs=1e-3)
 
 
 def test_what_failed_is_run_again_and_what_finished_is_not(queue: ExperimentQueue) -> None:
@@ -206,8 +235,8 @@ def test_killed_at_any_moment_nothing_that_was_kept_is_lost(url: str) -> None:
             what, _, value = line.partition(" ")
             (finished if what == "finished" else kept).add(int(value))
         program.stdout.close()
-        for one, attempt, _ in queue.active():
-            queue.end(one, attempt, "interrupted", error="killed")
+        for job in queue.active():
+            queue.end(job.experiment, job.attempt, "interrupted", error="killed")
         if states(queue, number)[0] in AGAIN:
             queue.rerun(number)
     rows = queue.standing(number)[1:]

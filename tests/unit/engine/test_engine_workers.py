@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -13,8 +14,8 @@ import pytest
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.queue import Claimed, ExperimentQueue
-from engine.dispatcher import ELSEWHERE, Engine
-from engine.executors import Order, WorkerEnd
+from engine.dispatcher import ELSEWHERE, LOOK_S, Engine
+from engine.executors import LocalWorkers, Order, WorkerEnd
 from engine.submission import read_submission
 from engine.submission_bodies import SubmissionBody
 from engine.turns import Kind
@@ -139,6 +140,48 @@ def test_a_lone_simulation_has_no_more_cores_than_the_machine_that_it_runs_on(
     submit(engine)
     eventually(lambda: len(workers.started) == 1)
     assert workers.started[0][0].cores == cores
+
+
+def test_a_worker_on_another_machine_takes_no_place_of_this_one(engine: Engine, workers: SomeWorkers) -> None:
+    workers.gone = "not yet"
+    for _ in range(2):
+        submit(engine)
+    assert engine.claim("manual@there:1", "", "simulations") is not None
+    workers.gone = ""
+    eventually(lambda: len(workers.started) == 1)
+
+
+@pytest.mark.parametrize("worker", ["w-before", f"manual@{socket.gethostname()}:1"])
+def test_no_simulation_begins_beside_a_lab_that_another_controller_or_command_started(
+    engine: Engine, workers: SomeWorkers, worker: str
+) -> None:
+    workers.threads, workers.gone = [4], "not yet"
+    submit(engine, kind="experiment")
+    claim = engine.queue.claim(worker, "", False)
+    assert claim is not None
+    lab, _ = claim
+    submit(engine)
+    workers.gone = ""
+    eventually(lambda: engine.state()["paused"] is None)
+    time.sleep(2 * LOOK_S)
+    assert workers.started == []
+    engine.end(lab.experiment, lab.attempt, "finished", summary={}, error="")
+    eventually(lambda: len(workers.started) == 1)
+    submit(engine, kind="experiment")
+    if worker == "w-before":
+        assert engine.claim(worker, "", "labs") is None, "a simulation of ours begins"
+
+
+def test_a_worker_that_simulates_is_none_for_labs(tmp_path: Path) -> None:
+    database = open_database(f"sqlite:///{tmp_path / 'capstan.db'}")
+    ExperimentStore(database)
+    engine = Engine(ExperimentQueue(database), LocalWorkers(0, 0), lambda event: None, "secret")
+    submit(engine)
+    assert engine.claim("sim@there:1", "", "simulations") is not None
+    submit(engine, kind="experiment")
+    assert engine.state()["workers"] == 0
+    assert "no worker of this controller takes labs" in str(engine.state()["paused"])
+    database.dispose()
 
 
 def test_what_workers_of_a_cluster_are_at_is_theirs_when_the_controller_ends(

@@ -67,6 +67,30 @@ def test_only_workers_of_this_machine_are_given_it(here: bool) -> None:
         served.stop()
 
 
+def test_words_around_a_certificate_may_be_in_any_language(tmp_path: Path) -> None:
+    certificate = tmp_path / "certificate.pem"
+    pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+    certificate.write_text(f"Subject: O=Universität\n{pem}", encoding="utf-8")
+    engine = create_engine("sqlite://")
+    served = ServedEngine(
+        engine,
+        ExperimentStore(engine),
+        lambda event: None,
+        SomeWorkers(True),
+        labs=1,
+        patience_s=1.0,
+        secret="it",
+    )
+    served.start("https://127.0.0.1:9", None, certificate)
+    try:
+        order = served._engine._order
+        assert order is not None
+        assert order.authority is not None
+        assert order.authority.endswith(pem)
+    finally:
+        served.stop()
+
+
 def test_a_worker_has_it_in_its_environment_and_not_among_its_arguments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

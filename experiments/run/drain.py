@@ -50,6 +50,11 @@ class Stillness:
         return now - self._last_packet >= self._still_s
 
 
+def still_s(packet_time_s: float) -> float:
+    """Return how many seconds without a packet are proof that all queues are empty."""
+    return max(STILL_LEAST_S, STILL_PACKET_TIMES * packet_time_s)
+
+
 def wait_until_empty(
     report: Callable[[], Reports],
     packet_time_s: float,
@@ -63,12 +68,12 @@ def wait_until_empty(
     Raises:
         DrainError: packets still arrive after *limit_s* seconds.
     """
-    still_s = max(STILL_LEAST_S, STILL_PACKET_TIMES * packet_time_s)
     began = time.monotonic()
-    stillness = Stillness(still_s, began)
+    silence_s = still_s(packet_time_s)
+    stillness = Stillness(silence_s, began)
     while not stillness.note(report(), time.monotonic()):
         waited = time.monotonic() - began
-        if waited > limit_s + still_s:
+        if waited > limit_s + silence_s:
             raise DrainError(
                 f"packets still arrive {waited:.0f} s after the last run, most at {stillness.busiest}: "
                 "does a program other than the traffic generators send over the overlay?"

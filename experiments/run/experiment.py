@@ -22,7 +22,7 @@ from experiments.run.capture import LabRecorder, RecordedRun
 from experiments.run.cpu import CpuWatch
 from experiments.run.deployment import Deployment
 from experiments.run.disturbed import MOST_REPEATS, DisturbedError, Watch
-from experiments.run.drain import DrainError, wait_until_empty
+from experiments.run.drain import DrainError, still_s, wait_until_empty
 from experiments.run.parts import DeploymentError
 from experiments.run.progress import Steps
 from experiments.run.recording import OwnRecord, Record
@@ -197,7 +197,9 @@ class Experiment:
         _, before = self._client.modes()
         scheme = self._deployment.set_scheme(choice, forget_flows=not spec.keep_learnt)["scheme"]
         traffic.prepare(plan, scheme["replication"])
-        time.sleep(max(0.0, self._quiet_since + spec.pause_s - time.monotonic()))
+        # The end of the pause is the proof that nothing is under way any more.
+        proof_from = self._quiet_since + spec.pause_s - still_s(spec.packet_time_s)
+        time.sleep(max(0.0, proof_from - time.monotonic()))
         wait_until_empty(lambda: self._client.report_flows(forget=True), spec.packet_time_s, parts.check)
         _, cursor = self._client.modes()
         admission = None if scheme.get("admission") is None else self._admission_count()

@@ -7,13 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from experiments.run.drain import STILL_LEAST_S
-
 if TYPE_CHECKING:  # a worker that waits needs neither
     from experiments.spec.spec import Spec
     from workloads.plan import Plan
 
-BETWEEN_RUNS_S: Final = 1.0 + STILL_LEAST_S
+BETWEEN_RUNS_S: Final = 1.0
 """What collecting, storing and switching the scheme take, for the estimate of the time left."""
 TAIL_S: Final = 2.0
 """The same for the last flows of a run, before one was seen."""

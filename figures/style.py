@@ -58,7 +58,6 @@ SCHEMES: Final[Mapping[str, SchemeStyle]] = {
         ("caps-paper", "#a33b1f", "o"),
         ("caps-spray", "#e8604c", "s"),
         ("caps-dark", "#6e1f10", "v"),
-        ("caps-prior", "#d3476c", "^"),
         ("caps-reps", "#b0184d", "P"),
     ),
     **_family(("htpc", "#b87a00", "v"), ("corrective", "#8a6d1d", "X")),

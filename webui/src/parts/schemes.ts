@@ -23,7 +23,6 @@ export const SCHEMES: Readonly<Record<string, SchemeStyle>> = {
   "caps-paper": of("#a33b1f", "o"),
   "caps-spray": of("#e8604c", "s"),
   "caps-dark": of("#6e1f10", "v"),
-  "caps-prior": of("#d3476c", "^"),
   "caps-reps": of("#b0184d", "P"),
   htpc: of("#b87a00", "v"),
   corrective: of("#8a6d1d", "X"),

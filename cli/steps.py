@@ -15,6 +15,7 @@ from types import FrameType
 from typing import IO, Final
 
 from cli.console import progress
+from cli.sharing import LAST, stand_back
 
 _SHELL_SIGNAL: Final = 128
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -106,6 +107,7 @@ def _running(step: Step, directory: Path) -> Iterator[tuple[subprocess.Popen[byt
         if step.only_idle:
             with suppress(ProcessLookupError):  # it has ended
                 os.sched_setscheduler(process.pid, os.SCHED_IDLE, os.sched_param(0))
+            stand_back(process.pid, LAST)
         try:
             yield process, output
         finally:

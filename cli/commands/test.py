@@ -30,9 +30,16 @@ _LONGEST_FIRST: Final = ("--dist=loadfile", "--no-loadscope-reorder")
 """A file at a time, in the order of `tests/longest_first.py`."""
 _PYTEST: Final = [sys.executable, "-m", "pytest"]
 _IMPORTS: Final = Path(sys.executable).with_name("lint-imports")
-_WITHOUT_LAB: Final = ["tests/unit", "tests/fuzz", "tests/world"]
+_MYPY: Final = ("mypy",)
+_WITHOUT_LAB: Final = ("tests/unit", "tests/fuzz")
+_COMPUTING: Final = ("tests/world", "tests/unit/controller/api/test_api_contract.py")
+_COMPUTING_S: Final = 1800
+"""How long one of these may take that gets only what labs leave of the processors."""
 _TESTS_A_CORE: Final = 1.5
 """Tests wait for servers, for time-outs, for a lab's clocks. With two a core those of labs waited for each other."""
+_WORKERS: Final = f"--numprocesses={own_cores().workers(_TESTS_A_CORE)}"
+_SPREAD: Final = (_WORKERS, "--dist=worksteal")
+"""Tests without a lab share nothing; those of a file with labs share its lab."""
 _NOT_SLOW: Final = ("-m", "not slow")
 _MOST_SEED: Final = 1 << 40
 
@@ -117,29 +124,39 @@ def test_command(
         for step in (["check", "."], ["format", "--check", "."]):
             check(Step(("ruff", *step), (sys.executable, "-m", "ruff", *step)), _ROOT)
         check(Step((_IMPORTS.name,), (str(_IMPORTS),)), _ROOT)
-        # Tests of labs leave a fifth of the processors idle, while they wait for clocks: enough for the kernels.
-        kernels = [] if quick else [Step(_CARGO, _CARGO, only_idle=True)]
-        with beside(kernels, _ROOT):
-            _run_all(quick)
+        if quick:
+            _run_few()
+        else:
+            _run_all()
         return
     os.chdir(_ROOT)
     os.execv(sys.executable, [*_PYTEST, *arguments])
 
 
-def _run_all(quick: bool) -> None:
-    """Run the tests that need no lab, beside them the check of types, then those with labs; quick: some of each."""
-    chosen = _WITHOUT_LAB[:1] if quick else _WITHOUT_LAB
-    with beside([Step(("mypy",), (sys.executable, "-m", "mypy"))], _ROOT):
-        # These share nothing; those of a file with labs share its lab.
-        alone = (*chosen, _workers(), "--dist=worksteal", *(_NOT_SLOW if quick else ()))
-        check(Step(("pytest", *chosen), (*_PYTEST, *alone)), _ROOT)
-    labs = (SMALL_LAB,) if quick else ("tests", *(f"--ignore={path}" for path in _WITHOUT_LAB))
-    spread = () if quick else (_workers(), *_LONGEST_FIRST)
-    check(Step(("pytest", *labs), (*_PYTEST, *labs, *spread)), _ROOT)
+def _run_few() -> None:
+    """Run the unit tests that are not slow, beside them the check of types, and one small lab."""
+    with beside([Step(_MYPY, (sys.executable, "-m", *_MYPY))], _ROOT):
+        check(_tests("tests/unit", *_SPREAD, *_NOT_SLOW), _ROOT)
+    check(_tests(SMALL_LAB), _ROOT)
 
 
-def _workers() -> str:
-    return f"--numprocesses={own_cores().workers(_TESTS_A_CORE)}"
+def _run_all() -> None:
+    """Run unit tests, then those with labs; what only computes goes beside both.
+
+    Tests of labs leave a fifth of the processors idle, while they wait for clocks.
+    """
+    with beside([Step(_CARGO, _CARGO, only_idle=True)], _ROOT):
+        check(_tests(*_WITHOUT_LAB, *(f"--ignore={path}" for path in _COMPUTING), *_SPREAD), _ROOT)
+        computing = _tests(*_COMPUTING, *_SPREAD, f"--timeout={_COMPUTING_S}", only_idle=True)
+        with beside([Step(_MYPY, (sys.executable, "-m", *_MYPY), only_idle=True), computing], _ROOT):
+            ignored = (f"--ignore={path}" for path in (*_WITHOUT_LAB, *_COMPUTING))
+            check(_tests("tests", *ignored, _WORKERS, *_LONGEST_FIRST), _ROOT)
+
+
+def _tests(*arguments: str, only_idle: bool = False) -> Step:
+    """Return a run of tests, named by their paths."""
+    paths = [argument for argument in arguments if argument.startswith("tests")]
+    return Step(("pytest", *paths), (*_PYTEST, *arguments), only_idle=only_idle)
 
 
 def _keep_bytecode() -> None:

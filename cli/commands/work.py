@@ -12,6 +12,7 @@ from capstan_client.http import TOKEN_VARIABLE
 from cli.console import progress
 from cli.controller_options import authority_option, token_file_option
 from cli.privileges import is_root, need_lab
+from cli.sharing import stand_back
 from cli.worker_options import labs_option, patience_option
 from plain.text_file import read_text
 from topologies.cores import own_cores
@@ -70,6 +71,8 @@ def work_command(
     takes: Takes = "simulations" if simulations else "labs" if labs_only else "all"
     if simulations and hasattr(os, "nice"):
         os.nice(BEHIND_OTHERS)
+        if os.getsid(0) == os.getpid():  # else the session is a terminal's, or another program's
+            stand_back(os.getpid(), BEHIND_OTHERS)
     with (
         nullcontext() if simulations else machine_slot(labs),
         WorkerClient(api, token, patience_s=patience_s, authority=authority) as client,

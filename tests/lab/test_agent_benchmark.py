@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import agent, agent_short_flows
+from benchmarks import agent, agent_short_flows, authentication
 
 DIFFERENCES = ("rtt_added", "authentication_")
 """Of two measurements: noise may make them negative."""
@@ -16,6 +16,7 @@ def test_every_figure_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"ROUNDS": 1, "PINGS": 5, "SECONDS": 1, "LONE_PINGS": 20}.items():
         monkeypatch.setattr(agent, name, value)
     monkeypatch.setattr(agent_short_flows, "MESSAGES", 5)
+    monkeypatch.setattr(authentication, "ROUNDS", 1)
     figures = agent.run()["figures"]
     for name, figure in figures.items():
         assert figure["value"] > 0 or name.endswith("_added") or name.startswith(DIFFERENCES + TICKS), name

@@ -20,7 +20,7 @@ from tests.unit.postgresql import postgresql_server
 pytestmark = pytest.mark.timeout(1200)
 FULL = "the database refuses: database or disk is full; what it has taken before stays"
 DOWN = r"the database refuses: .*; what it has taken before stays"
-SPEC = {**TINY, "schemes": ["ecmp"], "repeats": 6}
+SPEC = {**TINY, "schemes": ["ecmp"], "repeats": 4}
 
 
 @pytest.fixture

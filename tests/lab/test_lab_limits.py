@@ -41,7 +41,7 @@ HANGS: Final = {
     "ovs-vsctl": "CommandError `ovs-vsctl .*` did not end within 6 s",
 }
 """The error of a lab's start, by the program that never answers."""
-AT_ONCE: Final = 4
+AT_ONCE: Final = 8
 """Labs that wait for a program that never answers: each is in a world of its own, and none takes the processor."""
 
 

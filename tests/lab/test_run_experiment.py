@@ -6,6 +6,8 @@ import csv
 import json
 import os
 import signal
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -273,12 +275,15 @@ def test_a_run_in_which_a_part_dies_is_repeated_with_the_same_flows(tmp_path: Pa
 
 def test_a_limited_run_is_done_again_and_the_second_counts(tmp_path: Path) -> None:
     seen: list[int] = []
-    with busy_loops(a_core=2) as end:
+    with ExitStack() as stack:
+        ends: list[Callable[[], None]] = []
 
         def watch(progress: RunProgress) -> None:
             if progress.run:
+                if not ends:
+                    ends.append(stack.enter_context(busy_loops(a_core=2)))
                 if seen and progress.finished < seen[-1]:
-                    end()
+                    ends[0]()
                 seen.append(progress.finished)
 
         result = run_experiment(

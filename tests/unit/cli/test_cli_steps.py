@@ -119,6 +119,20 @@ def test_what_takes_only_idle_time_passes_that_on_to_what_it_starts(
     assert capfdbinary.readouterr().out.split() == [b"True"]
 
 
+@pytest.mark.skipif(
+    not Path("/proc/self/autogroup").exists(), reason="this kernel shares by process, not by session"
+)
+def test_what_takes_only_idle_time_does_so_among_sessions_too(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    show = "from pathlib import Path; print(Path('/proc/self/autogroup').read_text().split()[-1])"
+    wait = f"import os\nwhile not os.path.exists('go'): pass\n{show}"
+    idle = Step(("one",), (sys.executable, "-c", wait), only_idle=True)
+    with beside([idle], tmp_path):
+        check(step("two", "open('go', 'w')"), tmp_path)
+    assert capfdbinary.readouterr().out.split() == [b"19"]
+
+
 def running(pid: str) -> bool:
     """Return whether the process is there and no zombie."""
     try:

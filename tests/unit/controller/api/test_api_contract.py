@@ -20,6 +20,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[4]
 SETTINGS = Path(__file__).parents[2].joinpath("schemathesis.toml")
 FEWEST = 2000
+PATIENCE_S = 300
+"""It gets what tests of labs leave of the processors."""
 EXAMPLES = 6
 """Of each operation, besides those that cover what the document says, which are most of the cases."""
 
@@ -42,7 +44,7 @@ def served(directory: Path) -> Iterator[tuple[str, Path]]:
         process = subprocess.Popen(argv, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT)
     try:
         endpoints = directory / "data" / "endpoints.json"
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while not endpoints.exists():
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline
@@ -50,7 +52,7 @@ def served(directory: Path) -> Iterator[tuple[str, Path]]:
         yield json.loads(endpoints.read_text())["api"], log
     finally:
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_S) == 0
 
 
 @pytest.mark.slow

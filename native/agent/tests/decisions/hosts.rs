@@ -1,7 +1,8 @@
 //! What the agents of several hosts do together, datagram by datagram.
 
 use agent::blocking::EstimatorKind;
-use agent::flow_record::Side;
+use agent::flow_record::{FlowRecord, Side};
+use agent::host::Core;
 use agent::paths::{LivePaths, PathSettings};
 use agent::peers::Known;
 use agent::sending::{EstimatorChoice, Serving};
@@ -64,6 +65,26 @@ fn a_flow_that_is_older_than_what_is_known_of_it_loses_nothing_that_overtakes() 
         };
         assert_eq!(arrived.lost, if before + 9 < 4096 { u64::from(before) } else { 0 });
     }
+}
+
+#[test]
+fn the_receiver_of_an_idle_flow_forgets_it_later_than_its_sender() {
+    let (mut one, mut here) = (host(1, &[2], policy()), host(2, &[1], policy()));
+    let mut pass = |here: &mut Core, numbers: std::ops::Range<u32>, now: f64| {
+        numbers.for_each(|number| one.packet_from_host(&packet(1, 2, number), now));
+        one.datagrams_to_send().iter().for_each(|sent| hand_over(sent, 1, 1, here, now));
+    };
+    pass(&mut here, 0..10, 0.0);
+    here.handle_timer(60.5); // its sender looks for idle flows half a second later
+    pass(&mut here, 10..12, 60.6);
+    assert!(delivered(&mut here).into_iter().eq(0..12));
+    let report = here.flow_report(true);
+    let [FlowRecord { side: Side::Receiver(arrived), packets: 12, .. }] = &report[..] else {
+        panic!("one flow of twelve packets, not {report:?}")
+    };
+    assert_eq!(arrived.lost, 0);
+    here.handle_timer(123.0);
+    assert!(here.totals().contains(&("receive_flows", 0)));
 }
 
 #[test]

@@ -177,6 +177,28 @@ fn the_share_of_late_acknowledgements_is_of_every_acknowledgement() {
 }
 
 #[test]
+fn path_policies_forget_our_feedback_to_a_peer_that_is_gone() {
+    let mut here = host(1, &[11], policy());
+    let policies = vec![PathSettings::Flowlet { gap_s: 1e9 }.policy(Generator::new(1))];
+    here.set_policy(policy(), Serving { policies, serves: [0; 4] }, 0.0);
+    let mut ports = Vec::new();
+    for turn in 0..3 {
+        let mut there = host(11, &[1], policy());
+        for number in 0..2 {
+            let now = f64::from(10 * turn + number);
+            there.packet_from_host(&packet(11, 1, number), now);
+            there.datagrams_to_send().iter().for_each(|sent| hand_over(sent, 11, 1, &mut here, now));
+            here.handle_timer(now + 0.5);
+            ports.extend(here.datagrams_to_send().iter().map(|feedback| feedback.source_port));
+        }
+        [&[][..], &[11][..]].into_iter().for_each(|peers| set_peers(&mut here, peers));
+    }
+    assert_eq!(ports.len(), 6);
+    assert!(ports.chunks(2).all(|of_turn| of_turn[0] == of_turn[1]), "a peer that stays");
+    assert!(ports[0] != ports[2] && ports[2] != ports[4], "a path of its own each time that the peer came");
+}
+
+#[test]
 fn what_arrives_is_reported_in_time_while_a_datagram_is_missing() {
     let (mut here, mut there) = (host(1, &[11], policy()), host(11, &[1], policy()));
     let (mut now, mut reported) = (0.0, Vec::new());

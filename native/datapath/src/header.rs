@@ -2,6 +2,7 @@
 
 use crate::crc32c::crc32c;
 use crate::mac::{NumberedKey, PairKeys};
+use crate::word::word;
 
 pub const HEADER_BYTES: usize = 32;
 pub const SOURCE: u8 = 1;
@@ -110,10 +111,6 @@ fn ours(head: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn word(head: &[u8], offset: usize) -> u32 {
-    u32::from_be_bytes([head[offset], head[offset + 1], head[offset + 2], head[offset + 3]])
-}
-
 /// Code, k, r, index, seed, and four bytes that are kept.
 pub const REPAIR_HEAD_BYTES: usize = 12;
 /// Bytes of a packet's length, in its symbol.
@@ -148,8 +145,7 @@ impl RepairHead {
             return None;
         }
         let (head, symbol) = body.split_at(REPAIR_HEAD_BYTES);
-        let seed = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
-        let head = RepairHead { code: head[0], k: head[1], r: head[2], index: head[3], seed };
+        let head = RepairHead { code: head[0], k: head[1], r: head[2], index: head[3], seed: word(head, 4) };
         (CODES.contains(&head.code) && head.k > 0 && head.index < head.r).then_some((head, symbol))
     }
 }

@@ -10,7 +10,6 @@ mod round_trips;
 mod wrapping;
 
 pub use announcements::{Announcements, MAX_ANNOUNCED};
-pub use coded::REPAIR_HEAD_BYTES;
 pub use ended::{EndedFlow, EndedFlows, MOST_ENDED};
 pub use flow::{hashed_port, Announced, Coded, SendFlow};
 pub use policy::{EstimatorChoice, SendPolicy, Serving};

@@ -13,13 +13,13 @@ use datapath::inner::FlowKey;
 use super::clamped::Clamped;
 use super::counts::AdmissionCounts;
 use super::flow::{Backlog, Flow};
-use super::in_order::InOrder;
 use super::requests::{Decision, Message, MessageBody, RequestState, RequestTimes, Requests};
 use super::segment::{Segment, FIN, RST, SYN};
 use super::window::WindowClamp;
 use super::FlowState;
 use crate::departure::UnderlayAddress;
 use crate::flow_table::IDLE_S;
+use crate::in_order::InOrder;
 use crate::Seconds;
 
 /// A flow that is granted a rate and sends nothing new for so long gives it back: its receiver does not read, or is dead.

@@ -6,7 +6,6 @@ mod episode;
 mod flow;
 mod gate;
 mod host;
-mod in_order;
 mod lateness;
 mod requests;
 mod retransmissions;

@@ -14,10 +14,10 @@ use std::mem;
 use datapath::inner::FlowKey;
 
 use super::episode::{Episode, FlowState, Trigger};
-use super::in_order::InOrder;
 use super::lateness::Lateness;
 use super::segment::{Segment, ACK, FIN, RST, SYN};
 use crate::flow_table::IDLE_S;
+use crate::in_order::InOrder;
 use crate::serial::serial_difference;
 use crate::Seconds;
 

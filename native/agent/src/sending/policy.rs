@@ -4,7 +4,7 @@ use crate::blocking::EstimatorKind;
 use crate::coding::CodingPolicy;
 use crate::paths::BoxedPolicy;
 use crate::priority::{FlowTypes, PriorityPolicy};
-use crate::sending::{Announced, SendFlow};
+use crate::sending::SendFlow;
 use crate::Seconds;
 
 /// How packets are sent: what of a policy document (protocol/policy.py) these decisions need.
@@ -51,7 +51,7 @@ impl SendPolicy {
     pub(super) fn short_bytes<P>(&self, flow: &SendFlow<P>) -> u64 {
         let limit = self.short_limit_bytes;
         match flow.announced {
-            Some(Announced(size)) if self.prior_knowledge => {
+            Some(size) if self.prior_knowledge => {
                 if size < limit as f64 {
                     2 * limit
                 } else {

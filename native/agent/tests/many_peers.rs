@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use agent::host::{Bytes, Core, FromUnderlay, Identity};
 use agent::paths::PathSettings;
 use agent::peers::{Known, PeerId};
-use agent::priority::{FlowTypes, PriorityPolicy};
 use agent::receiving::{Hold, ReceivePolicy, Receiver, Total};
 use agent::sending::{SendPolicy, Sender, Serving};
 use agent::{Generator, LeafId};
@@ -31,19 +30,10 @@ fn known(peer: u32, session: u32) -> Known {
 }
 
 fn core() -> Core {
-    let send = SendPolicy {
-        packet_time_s: 0.001,
-        short_limit_bytes: 100_000,
-        prior_knowledge: false,
-        coding: [None, None, None, None],
-        estimator: None,
-        priority: PriorityPolicy::default(),
-        types: FlowTypes::default(),
-    };
     let mut random = Generator::new(1);
     let serving =
         Serving { policies: vec![PathSettings::Spray.policy(random.split())], serves: [0, 0, 0, 0] };
-    let sender = Sender::new(send, serving, random.split());
+    let sender = Sender::new(SendPolicy::plain(0.001), serving, random.split());
     let receiver = Receiver::new(ReceivePolicy::new(0.001, [Hold::For(0.0); 4]));
     let identity = Identity { session: 7, mtu: 1400, broadcasts: Vec::new().into_iter().collect() };
     let mut core = Core::new(identity, sender, receiver, 0.0);

@@ -1,6 +1,6 @@
 //! Packets that have bytes: those of a host.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use datapath::inner::{look, Malformed, Seen};
@@ -139,20 +139,20 @@ impl Rows {
 
     /// Returns the packets.
     pub fn packets(&self) -> impl Iterator<Item = Bytes> + '_ {
-        (self.begin..self.end).map(|row| {
-            let begin = row as usize * self.width as usize;
-            let size = if row + 1 == self.end { self.last } else { self.width };
-            Bytes::part(&self.shared, begin, begin + size as usize)
-        })
+        self.bounds().map(|Range { start, end }| Bytes::part(&self.shared, start, end))
     }
 
     /// Appends the packets where they lie.
     pub fn slices<'a>(&'a self, out: &mut Vec<&'a [u8]>) {
-        out.extend((self.begin..self.end).map(|row| {
+        out.extend(self.bounds().map(|bounds| &self.shared[bounds]));
+    }
+
+    fn bounds(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        (self.begin..self.end).map(|row| {
             let begin = row as usize * self.width as usize;
             let size = if row + 1 == self.end { self.last } else { self.width };
-            &self.shared[begin..begin + size as usize]
-        }));
+            begin..begin + size as usize
+        })
     }
 }
 

@@ -44,6 +44,20 @@ pub struct Serving {
 }
 
 impl SendPolicy {
+    /// Returns a policy that codes nothing and gives each class one priority; flows are short up to 100 kB, whatever was
+    /// announced.
+    pub fn plain(packet_time_s: Seconds) -> SendPolicy {
+        SendPolicy {
+            packet_time_s,
+            short_limit_bytes: 100_000,
+            prior_knowledge: false,
+            coding: [None, None, None, None],
+            estimator: None,
+            priority: PriorityPolicy::default(),
+            types: FlowTypes::default(),
+        }
+    }
+
     /// Returns the payload that a flow sends as a short one.
     ///
     /// Of an announced flow, all or nothing: a flow that was announced as short has twice the limit for what TCP sends

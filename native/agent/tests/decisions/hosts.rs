@@ -199,6 +199,33 @@ fn path_policies_forget_our_feedback_to_a_peer_that_is_gone() {
 }
 
 #[test]
+fn feedback_that_is_lost_on_its_way_to_a_host_that_only_sends_is_reported_in_time() {
+    let (mut here, mut there) = (host(1, &[11], policy()), host(11, &[1], policy()));
+    let mut now = 0.0;
+    for number in 0..3 {
+        now = f64::from(number);
+        here.packet_from_host(&packet(1, 11, number), now);
+        here.datagrams_to_send().iter().for_each(|sent| hand_over(sent, 1, 1, &mut there, now));
+        there.handle_timer(now + 0.1);
+        let feedback = there.datagrams_to_send();
+        assert_eq!(feedback.len(), 1);
+        if number != 1 {
+            hand_over(&feedback[0], 11, 0, &mut here, now + 0.1);
+        }
+        here.handle_timer(now + 0.2);
+        assert!(here.datagrams_to_send().is_empty());
+    }
+    let due = now + 0.1 + policy().receive.loss_after_s;
+    here.handle_timer(due - 0.001);
+    assert!(here.datagrams_to_send().is_empty());
+    here.handle_timer(due + 0.001);
+    let report = here.datagrams_to_send();
+    assert_eq!(report.len(), 1);
+    hand_over(&report[0], 1, 0, &mut there, due + 0.001);
+    assert!(there.totals().contains(&("lost_at_peers", 1)));
+}
+
+#[test]
 fn what_arrives_is_reported_in_time_while_a_datagram_is_missing() {
     let (mut here, mut there) = (host(1, &[11], policy()), host(11, &[1], policy()));
     let (mut now, mut reported) = (0.0, Vec::new());

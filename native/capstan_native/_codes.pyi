@@ -60,11 +60,6 @@ def decode(
         ContradictionError: surplus equations do not agree.
     """
 
-def product(
-    coefficients: NDArray[uint8], sources: NDArray[uint8], out: NDArray[uint8], kernel: str | None = None
-) -> None:
-    """Product over GF(256), polynomial 0x11D: out (rows, width) = coefficients (rows, k) x sources (k, width)."""
-
 def worth_trying(code: int, missing: int, repairs: int) -> bool:
     """Return True if decoding is likely to find anything with so many sources missing and repairs at hand."""
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use agent::host::Bytes;
 use datapath::checksum::{complete, field_of, pseudo_header_sum};
-use datapath::coalesce::{coalesce, lone, Write, VNET_BYTES};
+use datapath::coalesce::{coalesce, lone, Write, NEEDS_CHECKSUM, VNET_BYTES};
 use datapath::header::HEADER_BYTES;
 use datapath::inner::look;
 use pyo3::exceptions::PyValueError;
@@ -25,7 +25,6 @@ const FRONT_BYTES: usize = OUTER_BYTES + HEADER_BYTES;
 const OUTER_TTL: u8 = 64;
 /// Pieces of one write.
 const MOST_PIECES: usize = 1024;
-const NEEDS_CHECKSUM: u8 = 1;
 
 #[pyclass]
 pub struct DatagramReceiver {

@@ -116,33 +116,6 @@ fn kernels() -> Vec<&'static str> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (coefficients, sources, out, kernel=None))]
-fn product(
-    py: Python<'_>,
-    coefficients: &Bound<'_, PyAny>,
-    sources: &Bound<'_, PyAny>,
-    out: &Bound<'_, PyAny>,
-    kernel: Option<&str>,
-) -> PyResult<()> {
-    let kernel = kernel_named(kernel)?;
-    let coefficients = Rows::of("coefficients", coefficients)?;
-    let sources = Rows::of("sources", sources)?;
-    let mut out = Output::of("out", out, &[&coefficients, &sources])?;
-    if coefficients.width != sources.count
-        || out.0.count != coefficients.count
-        || out.0.width != sources.width
-    {
-        return Err(PyValueError::new_err(format!(
-            "{}x{} coefficients of {}x{} sources do not give {}x{}",
-            coefficients.count, coefficients.width, sources.count, sources.width, out.0.count, out.0.width
-        )));
-    }
-    let (factors, rows, width) = (coefficients.bytes(), sources.rows(), sources.width);
-    let result = out.bytes();
-    py.detach(|| coding::kernels::product(kernel, factors, &rows, width, result)).map_err(raised)
-}
-
-#[pyfunction]
 #[pyo3(signature = (code, sources, seed, out, kernel=None))]
 fn encode(
     py: Python<'_>,
@@ -286,7 +259,6 @@ fn ldpc_rows(k: usize, r: usize, seed: u32) -> PyResult<Vec<Vec<usize>>> {
 fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ContradictionError", module.py().get_type::<ContradictionError>())?;
     module.add_function(wrap_pyfunction!(kernels, module)?)?;
-    module.add_function(wrap_pyfunction!(product, module)?)?;
     module.add_function(wrap_pyfunction!(encode, module)?)?;
     module.add_function(wrap_pyfunction!(decode, module)?)?;
     module.add_function(wrap_pyfunction!(encode_packets, module)?)?;

@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex};
 
 use datapath::coalesce;
-use datapath::inner::{self, Seen};
+use datapath::inner::{self, Seen, TCP, UDP};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple, PyType};
@@ -57,9 +57,6 @@ pub struct TunReader {
 }
 
 const GSO_ECN: u8 = 0x80;
-const NEEDS_CHECKSUM: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 
 /// Returns true if the checksum that the kernel left unfinished is of a kind that is finished when the packet is
 /// written.
@@ -103,7 +100,9 @@ pub fn known(data: &[u8]) -> Option<(&[u8], i32, Seen)> {
     let (header, packet) = data.split_at_checked(coalesce::VNET_BYTES)?;
     let size = i32::from(u16::from_ne_bytes([header[4], header[5]]));
     let size = match header[1] & !GSO_ECN {
-        coalesce::GSO_NONE if header[0] & NEEDS_CHECKSUM != 0 && !is_known_checksum(packet) => return None,
+        coalesce::GSO_NONE if header[0] & coalesce::NEEDS_CHECKSUM != 0 && !is_known_checksum(packet) => {
+            return None
+        }
         coalesce::GSO_NONE => 0,
         coalesce::GSO_TCP4 if size > 0 => size,
         _ => return None,

@@ -56,7 +56,6 @@ pub struct FlowTable<K, F: Flow> {
     newest: u32,
     limit: usize,
     finished: VecDeque<F::Record>,
-    evicted: u64,
 }
 
 impl<K: Copy + Eq + Hash, F: Flow> Default for FlowTable<K, F> {
@@ -76,7 +75,6 @@ impl<K: Copy + Eq + Hash, F: Flow> FlowTable<K, F> {
             newest: NONE,
             limit: limit.max(1),
             finished: VecDeque::new(),
-            evicted: 0,
         }
     }
 
@@ -100,11 +98,6 @@ impl<K: Copy + Eq + Hash, F: Flow> FlowTable<K, F> {
         self.places.is_empty()
     }
 
-    /// Returns how many flows had to go for others.
-    pub fn evicted(&self) -> u64 {
-        self.evicted
-    }
-
     /// Returns a flow; asking for it counts as seeing it.
     pub fn see(&mut self, key: &K) -> Option<FlowId> {
         if self.slot(self.newest).is_some_and(|slot| slot.key == *key) {
@@ -126,7 +119,6 @@ impl<K: Copy + Eq + Hash, F: Flow> FlowTable<K, F> {
         let mut gone = self.end(&key);
         if gone.is_none() && self.places.len() >= self.limit {
             gone = self.end_oldest();
-            self.evicted += 1;
         }
         let slot = Slot { key, flow, older: NONE, newer: NONE };
         let place = match self.free.pop() {

@@ -15,6 +15,7 @@ pub mod flow_record;
 pub mod flow_table;
 pub mod hash;
 pub mod host;
+mod in_order;
 mod least_delay;
 pub mod packet;
 pub mod paths;

@@ -1,6 +1,6 @@
 //! The other agents: where they are, and what went to and came from each.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::{Index, IndexMut};
 
 use datapath::crc32c::crc32c;
@@ -235,8 +235,7 @@ impl<P: Packet> Peers<P> {
             changes.there.push(id);
             self[id].known = known;
         }
-        let gone = self.order.iter().filter(|id| !changes.there.contains(id));
-        changes.dropped.extend(gone);
+        changes.dropped.extend(self.order.iter().filter(|&&id| !self.is_listed(id)));
         self.order.clone_from(&changes.there);
         self.places.resize(self.slots.len(), 0);
         for (place, id) in (0..).zip(&self.order) {
@@ -263,12 +262,11 @@ impl<P: Packet> Peers<P> {
 
     /// Forgets what dropped peers sent, and those that are not there any more.
     pub fn settle(&mut self, changes: &Changes) {
-        let there: HashSet<PeerId> = changes.there.iter().copied().collect();
         for &id in &changes.dropped {
             let Some(peer) = self.get_mut(id) else { continue };
             let Arrivals { lost, late, .. } = peer.arrivals;
             self.counted = [self.counted[0] + lost, self.counted[1] + late];
-            if there.contains(&id) {
+            if self.is_listed(id) {
                 self[id].restarted();
             } else if let Some(peer) = self.slots[id.0 as usize].take() {
                 if self.gone.len() >= MOST_GONE {
@@ -284,6 +282,11 @@ impl<P: Packet> Peers<P> {
         self.iter()
             .map(|peer| &peer.arrivals)
             .fold(self.counted, |[lost, late], arrivals| [lost + arrivals.lost, late + arrivals.late])
+    }
+
+    /// Returns true if a peer that is there is in the last directory.
+    pub fn is_listed(&self, id: PeerId) -> bool {
+        self.at(self[id].known.address) == Some(id)
     }
 
     /// Returns the peer at this address of the underlay.

@@ -1,11 +1,10 @@
 //! What thousands of peers make a host keep together is bounded, whatever each of them may have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agent::host::{Bytes, Core, FromUnderlay, Identity};
 use agent::paths::PathSettings;
-use agent::peers::Known;
-use agent::priority::{FlowTypes, PriorityPolicy};
+use agent::peers::{Known, PeerId};
 use agent::receiving::{Hold, ReceivePolicy, Receiver, Total};
 use agent::sending::{SendPolicy, Sender, Serving};
 use agent::{Generator, LeafId};
@@ -25,29 +24,20 @@ fn overlay(peer: u32) -> [u8; 4] {
     (0x0A80_0000 + peer + 1).to_be_bytes()
 }
 
+fn known(peer: u32, session: u32) -> Known {
+    let overlay = vec![Address::of(&overlay(peer)).unwrap()];
+    Known { address: underlay(peer), session, leaf: LeafId(1), overlay }
+}
+
 fn core() -> Core {
-    let send = SendPolicy {
-        packet_time_s: 0.001,
-        short_limit_bytes: 100_000,
-        prior_knowledge: false,
-        coding: [None, None, None, None],
-        estimator: None,
-        priority: PriorityPolicy::default(),
-        types: FlowTypes::default(),
-    };
     let mut random = Generator::new(1);
     let serving =
         Serving { policies: vec![PathSettings::Spray.policy(random.split())], serves: [0, 0, 0, 0] };
-    let sender = Sender::new(send, serving, random.split());
+    let sender = Sender::new(SendPolicy::plain(0.001), serving, random.split());
     let receiver = Receiver::new(ReceivePolicy::new(0.001, [Hold::For(0.0); 4]));
     let identity = Identity { session: 7, mtu: 1400, broadcasts: Vec::new().into_iter().collect() };
     let mut core = Core::new(identity, sender, receiver, 0.0);
-    let peers = (0..PEERS).map(|peer| Known {
-        address: underlay(peer),
-        session: peer,
-        leaf: LeafId(1),
-        overlay: vec![Address::of(&overlay(peer)).unwrap()],
-    });
+    let peers = (0..PEERS).map(|peer| known(peer, peer));
     core.set_directory(peers.collect(), Some([Address::of(&OWN).unwrap()].into_iter().collect()));
     core
 }
@@ -77,6 +67,25 @@ fn kept(core: &Core) -> Vec<usize> {
 
 fn totals(core: &Core) -> BTreeMap<&'static str, u64> {
     core.totals().into_iter().collect()
+}
+
+#[test]
+fn a_directory_drops_those_of_many_peers_that_are_gone_or_began_anew() {
+    let mut peers = core().peers;
+    let before = peers.ids();
+    let there = (0..PEERS).rev().filter(|peer| peer % 3 > 0);
+    let directory = there.map(|peer| known(peer, peer + u32::from(peer % 5 == 0)));
+    let changes = peers.set(directory.collect());
+    let dropped: BTreeSet<PeerId> = changes.dropped.iter().copied().collect();
+    let expected = (0..PEERS).filter(|peer| peer % 3 == 0 || peer % 5 == 0);
+    assert!(dropped.iter().copied().eq(expected.map(|peer| before[peer as usize])));
+    assert_eq!(changes.dropped.len(), dropped.len());
+    peers.settle(&changes);
+    for (peer, &id) in (0..).zip(&before) {
+        let is_there = peer % 3 > 0;
+        assert_eq!(peers.at(underlay(peer)), is_there.then_some(id));
+        assert_eq!(peers.get_mut(id).is_some(), is_there);
+    }
 }
 
 #[test]

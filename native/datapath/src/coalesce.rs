@@ -2,9 +2,11 @@
 
 use crate::checksum::{checksum, ones_complement_sum};
 use crate::inner::{plain_ipv4, ACK, PSH, TCP, UDP};
+use crate::word::word;
 
 pub const VNET_BYTES: usize = 10;
-const NEEDS_CHECKSUM: u8 = 1;
+/// Flag of a packet whose checksum is unfinished.
+pub const NEEDS_CHECKSUM: u8 = 1;
 pub const GSO_NONE: u8 = 0;
 pub const GSO_TCP4: u8 = 1;
 pub const GSO_TCP6: u8 = 4;
@@ -185,7 +187,7 @@ impl<'a> Super<'a> {
             head,
             size,
             bytes: packet.len(),
-            next: sequence(packet, transport).wrapping_add(size as u32),
+            next: word(packet, transport + 4).wrapping_add(size as u32),
             closed: packet[transport + 13] & !ACK != 0,
             parts,
         }
@@ -197,7 +199,7 @@ impl<'a> Super<'a> {
         let payload = packet.len() - head;
         let flags = packet[transport + 13];
         if self.closed
-            || sequence(packet, transport) != self.next
+            || word(packet, transport + 4) != self.next
             || payload > self.size
             || flags & !PSH != ACK
             || head != self.head
@@ -238,15 +240,6 @@ impl<'a> Super<'a> {
         head[transport + 16..transport + 18].copy_from_slice(&sum.to_be_bytes());
         Write::Packets { front, parts: self.parts }
     }
-}
-
-fn sequence(packet: &[u8], transport: usize) -> u32 {
-    u32::from_be_bytes([
-        packet[transport + 4],
-        packet[transport + 5],
-        packet[transport + 6],
-        packet[transport + 7],
-    ])
 }
 
 /// Returns true if two segments of one flow are equal in the IP header's fields that matter, ACK, window, urgent,

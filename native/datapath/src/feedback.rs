@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::prefetch::prefetch;
+use crate::word::word;
 
 pub const MOST_RECEIPTS: usize = 128;
 pub const MOST_LOST: usize = 32;
@@ -47,10 +48,6 @@ impl fmt::Display for Malformed {
 
 fn short(bytes: &[u8], offset: usize) -> u16 {
     u16::from_be_bytes([bytes[offset], bytes[offset + 1]])
-}
-
-fn word(bytes: &[u8], offset: usize) -> u32 {
-    u32::from_be_bytes([bytes[offset], bytes[offset + 1], bytes[offset + 2], bytes[offset + 3]])
 }
 
 impl Feedback {

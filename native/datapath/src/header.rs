@@ -2,6 +2,7 @@
 
 use crate::crc32c::crc32c;
 use crate::mac::{NumberedKey, PairKeys};
+use crate::word::word;
 
 pub const HEADER_BYTES: usize = 32;
 pub const SOURCE: u8 = 1;
@@ -110,15 +111,10 @@ fn ours(head: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn word(head: &[u8], offset: usize) -> u32 {
-    u32::from_be_bytes([head[offset], head[offset + 1], head[offset + 2], head[offset + 3]])
-}
-
 /// Code, k, r, index, seed, and four bytes that are kept.
 pub const REPAIR_HEAD_BYTES: usize = 12;
 /// Bytes of a packet's length, in its symbol.
 const LENGTH_BYTES: usize = 2;
-const CODES: std::ops::RangeInclusive<u8> = 1..=4;
 
 /// What a REPAIR's body begins with: which unit it repairs and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,15 +138,14 @@ impl RepairHead {
         [self.code, self.k, self.r, self.index, seed[0], seed[1], seed[2], seed[3], 0, 0, 0, 0]
     }
 
-    /// Returns head and symbol of a REPAIR's body; None: it cannot be one.
+    /// Returns head and symbol of a REPAIR's body; None: it cannot be one. Whether its code is known, `coding` says.
     pub fn decode(body: &[u8]) -> Option<(RepairHead, &[u8])> {
         if body.len() < REPAIR_HEAD_BYTES + LENGTH_BYTES {
             return None;
         }
         let (head, symbol) = body.split_at(REPAIR_HEAD_BYTES);
-        let seed = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
-        let head = RepairHead { code: head[0], k: head[1], r: head[2], index: head[3], seed };
-        (CODES.contains(&head.code) && head.k > 0 && head.index < head.r).then_some((head, symbol))
+        let head = RepairHead { code: head[0], k: head[1], r: head[2], index: head[3], seed: word(head, 4) };
+        (head.k > 0 && head.index < head.r).then_some((head, symbol))
     }
 }
 

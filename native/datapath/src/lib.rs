@@ -15,3 +15,4 @@ pub mod prefetch;
 pub mod segments;
 pub mod sent;
 pub mod tunnel;
+pub mod word;

@@ -4,9 +4,9 @@
 //! with the first. TCP checksums stay unfinished, as they are.
 
 use crate::checksum::checksum;
+use crate::inner::{FIN, PSH};
+use crate::word::word;
 
-const FIN: u8 = 0x01;
-const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
 /// How a super-packet is to be cut.
@@ -76,8 +76,4 @@ impl Cut {
         cells.resize(count * width, 0);
         Some((cells, last))
     }
-}
-
-fn word(bytes: &[u8], offset: usize) -> u32 {
-    u32::from_be_bytes([bytes[offset], bytes[offset + 1], bytes[offset + 2], bytes[offset + 3]])
 }

@@ -4,7 +4,6 @@ use crate::events::{Event, Kind};
 use crate::flow::Flow;
 use crate::opening::Opening;
 use crate::packets::{Cargo, Frame, Handle, Marks, Packet};
-use crate::paths::Place;
 use crate::recording::{PacketKind, Release};
 use crate::simulation::Simulation;
 use crate::time::Time;
@@ -161,10 +160,7 @@ impl Simulation {
             self.wrap(host, &packet);
             return;
         }
-        let mut frame = self.launch(packet);
-        if self.place == Place::Host {
-            frame.path = self.choose(host, frame.handle);
-        }
+        let frame = self.launch(packet);
         self.offer(self.topology.first(host), frame);
     }
 

@@ -1,42 +1,19 @@
-//! Which path a packet takes: the built-in choices, and the trait that others implement.
+//! Which path a packet takes where no agent chooses it.
 
 use crate::random::{key, mix, Purpose, Stream};
-use crate::time::Time;
 
-/// Where a path is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// When the packet comes to its host's port.
-    Host,
-    /// When the packet has left its host: packets that a host's queue reorders or drops are not counted.
-    Leaf,
-}
-
-/// What a choice may look at; `paths` are those that are up, at least one.
+/// What a choice looks at; `paths` are those that are up, at least one.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    pub now: Time,
-    /// The flow's number in the workload, and the packet's in the flow.
+    /// The flow's number in the workload.
     pub flow: u32,
-    pub number: u32,
+    /// Of the packet, not of the flow: acknowledgements go the other way.
     pub source: u32,
     pub destination: u32,
-    /// Whether it is an acknowledgement: source and destination are those of the packet, not of the flow.
-    pub acknowledgement: bool,
     pub paths: &'a [u16],
 }
 
-/// Chooses a path for every packet that has a choice. It sees packets in the order of events; `now` never falls.
-pub trait PathChoice: Send {
-    fn place(&self) -> Place {
-        Place::Leaf
-    }
-
-    /// Return one of `request.paths`.
-    fn choose(&mut self, request: &Request) -> u16;
-}
-
-/// The choices that are built in.
+/// The choices that there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balancing {
     /// Each packet at random.
@@ -50,55 +27,52 @@ pub enum Balancing {
 }
 
 impl Balancing {
-    pub fn choice(self, hosts: u32, seed: u64) -> Box<dyn PathChoice> {
+    pub fn choice(self, hosts: u32, seed: u64) -> Choice {
         match self {
-            Balancing::Random => Box::new(Random(Stream::new(seed, Purpose::Paths))),
+            Balancing::Random => Choice::Random(Stream::new(seed, Purpose::Paths)),
             Balancing::Turn => {
                 let mut starts = Stream::new(seed, Purpose::Starts);
-                Box::new(Turn((0..hosts).map(|_| starts.draw() as u32).collect()))
+                Choice::Turn((0..hosts).map(|_| starts.draw() as u32).collect())
             }
-            Balancing::Hash => Box::new(Hash(key(seed, Purpose::Hashes))),
-            Balancing::Sum => Box::new(Sum),
+            Balancing::Hash => Choice::Hash(key(seed, Purpose::Hashes)),
+            Balancing::Sum => Choice::Sum,
         }
     }
 }
 
-struct Random(Stream);
-
-impl PathChoice for Random {
-    fn choose(&mut self, request: &Request) -> u16 {
-        request.paths[self.0.below(request.paths.len() as u32) as usize]
-    }
+/// A choice, and what it draws from: it sees packets when they have left their hosts, in the order of events.
+pub enum Choice {
+    Random(Stream),
+    /// A counter for each host.
+    Turn(Vec<u32>),
+    /// Of the run's seed.
+    Hash(u64),
+    Sum,
 }
 
-/// A counter for each host.
-struct Turn(Vec<u32>);
-
-impl PathChoice for Turn {
-    fn choose(&mut self, request: &Request) -> u16 {
-        let counter = &mut self.0[request.source as usize];
-        let path = request.paths[*counter as usize % request.paths.len()];
-        *counter = counter.wrapping_add(1);
-        path
-    }
-}
-
-struct Hash(u64);
-
-impl PathChoice for Hash {
-    fn choose(&mut self, request: &Request) -> u16 {
-        let ends = u64::from(request.source) << 32 | u64::from(request.destination);
-        let hash = mix(mix(self.0 ^ ends) ^ u64::from(request.flow));
-        request.paths[(((hash >> 32) * request.paths.len() as u64) >> 32) as usize]
-    }
-}
-
-struct Sum;
-
-impl PathChoice for Sum {
-    fn choose(&mut self, request: &Request) -> u16 {
-        let sum = u64::from(request.source) + u64::from(request.destination) + u64::from(request.flow);
-        request.paths[(sum % request.paths.len() as u64) as usize]
+impl Choice {
+    /// Return one of `request.paths`.
+    pub fn choose(&mut self, request: &Request) -> u16 {
+        let &Request { flow, source, destination, paths } = request;
+        let place = match self {
+            Choice::Random(stream) => stream.below(paths.len() as u32) as usize,
+            Choice::Turn(counters) => {
+                let counter = &mut counters[source as usize];
+                let turn = *counter;
+                *counter = turn.wrapping_add(1);
+                turn as usize % paths.len()
+            }
+            Choice::Hash(key) => {
+                let ends = u64::from(source) << 32 | u64::from(destination);
+                let hash = mix(mix(*key ^ ends) ^ u64::from(flow));
+                (((hash >> 32) * paths.len() as u64) >> 32) as usize
+            }
+            Choice::Sum => {
+                let sum = u64::from(source) + u64::from(destination) + u64::from(flow);
+                (sum % paths.len() as u64) as usize
+            }
+        };
+        paths[place]
     }
 }
 
@@ -110,16 +84,8 @@ mod tests {
 
     fn chosen(balancing: Balancing, seed: u64, flow: u32, count: u32) -> Vec<u16> {
         let mut choice = balancing.choice(4, seed);
-        let request = |number| Request {
-            now: 0,
-            flow,
-            number,
-            source: 1,
-            destination: 3,
-            acknowledgement: false,
-            paths: &PATHS,
-        };
-        (0..count).map(|number| choice.choose(&request(number))).collect()
+        let request = Request { flow, source: 1, destination: 3, paths: &PATHS };
+        (0..count).map(|_| choice.choose(&request)).collect()
     }
 
     #[test]

@@ -4,8 +4,8 @@ use crate::config::{check_demands, Config};
 use crate::events::{Event, Events, Kind};
 use crate::flow::{Demand, Flow, Flows, Outcome, Tally};
 use crate::overlay::{Overlay, AGENT};
-use crate::packets::{Cargo, Frame, Handle, Packets, Soon, NO_PATH};
-use crate::paths::{PathChoice, Place, Request};
+use crate::packets::{Frame, Handle, Packets, Soon, NO_PATH};
+use crate::paths::{Choice, Request};
 use crate::port::{Next, Port};
 use crate::queue::{Buffer, Limit, Room};
 use crate::recording::{Recording, Window};
@@ -50,8 +50,7 @@ pub struct Simulation {
     started: usize,
     pub(crate) finished: usize,
     pub(crate) outcomes: Vec<Outcome>,
-    choice: Box<dyn PathChoice>,
-    pub(crate) place: Place,
+    choice: Choice,
     pub(crate) now: Time,
     pub(crate) progress: Time,
     /// A controller that is outside has something to do now.
@@ -62,19 +61,9 @@ pub struct Simulation {
 impl Simulation {
     pub fn new(config: Config, demands: Vec<Demand>) -> Result<Simulation, Error> {
         let topology = Topology::new(config.shape, &config.changes)?;
-        let choice = config.balancing.choice(topology.hosts(), config.seed);
-        Simulation::with_choice(config, topology, demands, choice)
-    }
-
-    /// Make a run whose paths are chosen by `choice` instead of the configuration's.
-    pub fn with_choice(
-        config: Config,
-        topology: Topology,
-        demands: Vec<Demand>,
-        choice: Box<dyn PathChoice>,
-    ) -> Result<Simulation, Error> {
         config.check()?;
-        check_demands(&demands, topology.hosts(), config.lengths.largest_flow())?;
+        let hosts = topology.hosts();
+        check_demands(&demands, hosts, config.lengths.largest_flow())?;
         let count =
             u32::try_from(demands.len()).map_err(|_| Error("a run has fewer than 2^32 flows".into()))?;
         let mut order: Vec<u32> = (0..count).collect();
@@ -101,8 +90,7 @@ impl Simulation {
             order,
             started: 0,
             finished: 0,
-            place: choice.place(),
-            choice,
+            choice: config.balancing.choice(hosts, config.seed),
             now: 0,
             progress: 0,
             paused: false,
@@ -330,22 +318,14 @@ impl Simulation {
     }
 
     /// Choose the path of a packet of `host`; none if there is no choice.
-    pub(crate) fn choose(&mut self, host: u32, handle: Handle) -> u16 {
+    fn choose(&mut self, host: u32, handle: Handle) -> u16 {
         let packet = self.packets.get(handle);
         let paths = self.topology.paths(host, packet.destination);
         if paths.is_empty() {
             return NO_PATH;
         }
         let flow = self.flows.get(packet.flow).map_or(0, |flow| flow.number);
-        self.choice.choose(&Request {
-            now: self.now,
-            flow,
-            number: packet.number,
-            source: host,
-            destination: packet.destination,
-            acknowledgement: packet.cargo == Cargo::Acknowledgement,
-            paths,
-        })
+        self.choice.choose(&Request { flow, source: host, destination: packet.destination, paths })
     }
 
     pub(crate) fn offer(&mut self, link: u32, frame: Frame) {

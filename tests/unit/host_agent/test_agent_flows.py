@@ -53,6 +53,8 @@ def test_flows_that_a_peer_sends_go_when_they_are_idle() -> None:
             receiver.receive_datagram(one.data, "10.0.1.1", 3, one.tos, now=now)
     assert receiver.counters()["receive_flows"] == 2
     receiver.handle_timer(IDLE_S + 1)
+    assert receiver.counters()["receive_flows"] == 2, "its sender is to forget it first"
+    receiver.handle_timer(IDLE_S + 3)
     assert receiver.counters()["receive_flows"] == 1
     assert {entry.source_port for entry in receiver.flow_report(True)} == {1, 2}
 

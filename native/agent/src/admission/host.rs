@@ -13,16 +13,15 @@ use datapath::inner::FlowKey;
 use super::clamped::Clamped;
 use super::counts::AdmissionCounts;
 use super::flow::{Backlog, Flow};
-use super::in_order::InOrder;
 use super::requests::{Decision, Message, MessageBody, RequestState, RequestTimes, Requests};
 use super::segment::{Segment, FIN, RST, SYN};
 use super::window::WindowClamp;
 use super::FlowState;
 use crate::departure::UnderlayAddress;
+use crate::flow_table::IDLE_S;
+use crate::in_order::InOrder;
 use crate::Seconds;
 
-/// A flow without packets for longer goes.
-pub const IDLE_S: Seconds = 60.0;
 /// A flow that is granted a rate and sends nothing new for so long gives it back: its receiver does not read, or is dead.
 pub const STALLED_S: Seconds = 1.0;
 const MAX_FLOWS: usize = 65536;

@@ -14,15 +14,15 @@ use std::mem;
 use datapath::inner::FlowKey;
 
 use super::episode::{Episode, FlowState, Trigger};
-use super::in_order::InOrder;
 use super::lateness::Lateness;
 use super::segment::{Segment, ACK, FIN, RST, SYN};
+use crate::flow_table::IDLE_S;
+use crate::in_order::InOrder;
 use crate::serial::serial_difference;
 use crate::Seconds;
 
 /// How long after its last byte an episode may be judged.
 pub const SETTLE_S: Seconds = 1.0;
-const IDLE_S: Seconds = 60.0;
 const MAX_CONNECTIONS: usize = 65536;
 /// Linux's least retransmission time-out.
 const LEAST_TIMEOUT_S: Seconds = 0.2;

@@ -3,6 +3,7 @@
 use datapath::checksum::{checksum, ones_complement_sum};
 use datapath::inner::TCP;
 pub use datapath::inner::{ACK, FIN, PSH, RST, SYN};
+use datapath::word::word;
 
 use super::clamped::Clamped;
 use crate::host::Bytes;
@@ -51,11 +52,8 @@ impl SackBlocks {
         for value in
             values(options).filter(|(kind, _)| *kind == SACK).flat_map(|(_, value)| value.chunks_exact(8))
         {
-            let number = |offset: usize| {
-                u32::from_be_bytes([value[offset], value[offset + 1], value[offset + 2], value[offset + 3]])
-            };
             if let Some(place) = sack.blocks.get_mut(usize::from(sack.count)) {
-                *place = (number(0), number(4));
+                *place = (word(value, 0), word(value, 4));
                 sack.count += 1;
             }
         }
@@ -72,16 +70,13 @@ impl Segment {
     /// Reads the TCP header at `transport`, of a packet with so much payload; None if there is no whole header.
     pub fn read(packet: &[u8], transport: usize, payload: u32) -> Option<Segment> {
         let header = packet.get(transport..).filter(|header| header.len() >= HEADER_BYTES)?;
-        let number = |offset: usize| {
-            u32::from_be_bytes([header[offset], header[offset + 1], header[offset + 2], header[offset + 3]])
-        };
         let options =
             &header[HEADER_BYTES..(usize::from(header[12] >> 4) * 4).clamp(HEADER_BYTES, header.len())];
         Some(Segment {
-            sequence: number(4),
+            sequence: word(header, 4),
             payload,
             flags: header[13],
-            ack: number(8),
+            ack: word(header, 8),
             window: u16::from_be_bytes([header[14], header[15]]),
             scale: option(options, WINDOW_SCALE),
             largest_segment: option(options, LARGEST_SEGMENT),

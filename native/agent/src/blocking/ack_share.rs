@@ -71,10 +71,6 @@ impl AckEstimator for AckShare {
         &self.acks
     }
 
-    fn acks_mut(&mut self) -> &mut Acks {
-        &mut self.acks
-    }
-
     fn acked(&mut self, rtt_s: Seconds) {
         self.rtts_s.push(rtt_s);
     }

@@ -43,9 +43,6 @@ pub trait AckEstimator: Send + Sync {
     /// Returns what it knows.
     fn acks(&self) -> &Acks;
 
-    /// Returns what it knows, to be changed.
-    fn acks_mut(&mut self) -> &mut Acks;
-
     /// Adds a round-trip time above 0.
     fn acked(&mut self, rtt_s: Seconds);
 

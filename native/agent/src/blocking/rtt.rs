@@ -32,10 +32,6 @@ impl AckEstimator for Rtt {
         &self.acks
     }
 
-    fn acks_mut(&mut self) -> &mut Acks {
-        &mut self.acks
-    }
-
     fn acked(&mut self, rtt_s: Seconds) {
         let late = self.smoothed.value().is_some_and(|average| rtt_s > 2.0 * average);
         self.samples += 1;

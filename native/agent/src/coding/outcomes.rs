@@ -163,11 +163,6 @@ impl<M> Outcomes<M> {
         self.units.clear();
     }
 
-    /// Returns what is in time, seconds above the fastest symbol.
-    pub fn in_time_s(&self) -> Seconds {
-        self.in_time_s
-    }
-
     /// Returns how many datagrams of units are waited for.
     pub fn waiting(&self) -> usize {
         self.unit_of.len()

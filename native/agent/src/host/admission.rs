@@ -1,8 +1,8 @@
 //! Packets of a host that pass the gate: what TCP sends, and what it is to get.
 
-use datapath::inner::{look, FlowKey, Seen, TCP};
+use datapath::inner::{look, Seen, TCP};
 
-use crate::admission::{Decision, Destination, RequestState, Segment, Sent, TcpBytes};
+use crate::admission::{Decision, Destination, RequestState, Segment, TcpBytes};
 use crate::host::bytes::Bytes;
 use crate::host::core::Core;
 use crate::Seconds;
@@ -17,14 +17,8 @@ impl Core {
     pub(super) fn pass_sent(&mut self, packet: &[u8], seen: &Seen, now: Seconds) {
         let Some(segment) = segment_of(packet, seen) else { return };
         let Some(peer) = self.peers.with(&seen.flow.destination()) else { return };
-        let flow = self.sender.flows.find(&seen.flow).map(|id| &self.sender.flows[id]);
-        let sent = Sent {
-            to: Destination { flow: seen.flow, peer: self.peers[peer].known.address },
-            segment,
-            announced: flow.and_then(|flow| flow.announced).map(|announced| announced.0),
-            before: flow.map_or(0, |flow| flow.payload.saturating_sub(seen.payload as u64)),
-        };
-        self.gate.sent(&sent, now);
+        let to = Destination { flow: seen.flow, peer: self.peers[peer].known.address };
+        self.gate.sent(&self.sender.segment_sent(to, segment), now);
     }
 
     /// Returns what the host is to get in place of these packets.
@@ -46,21 +40,14 @@ impl Core {
     /// Processes what the controller has decided of a flow: how fast it may send, and over which path.
     pub fn decided(&mut self, decision: Decision, now: Seconds) {
         if let Some((flow, stamp)) = self.gate.decided(decision, now) {
-            self.granted(&flow, stamp);
+            self.sender.granted(&flow, stamp);
         }
     }
 
     /// Notes again which paths flows were granted, for path policies that are new: what is decided anew may be the same.
     pub(super) fn grant_paths_again(&mut self) {
         for (flow, stamp) in self.gate.paths() {
-            self.granted(&flow, stamp);
-        }
-    }
-
-    fn granted(&mut self, flow: &FlowKey, stamp: u16) {
-        if let Some(id) = self.sender.flows.see(flow) {
-            let id = self.sender.flows[id].id;
-            self.sender.wrapping.steering.granted(id.into(), stamp);
+            self.sender.granted(&flow, stamp);
         }
     }
 

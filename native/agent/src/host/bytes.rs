@@ -1,14 +1,16 @@
 //! Packets that have bytes: those of a host.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use coding::packets::Received;
+use coding::Kernel;
 use datapath::inner::{look, Malformed, Seen};
 use datapath::segments::Cut;
 use datapath::tunnel;
 
 use crate::packet::{Packet, Packets, Sizes};
-use crate::receiving::{rebuild_bytes, Contradiction, Payload, UnitShape};
+use crate::receiving::{Contradiction, Payload, UnitShape};
 
 /// Bytes that several may hold.
 #[derive(Clone, Debug)]
@@ -72,8 +74,10 @@ impl Payload for Bytes {
             packets.iter().map(|packet| packet.map(|packet| &**packet)).collect();
         let repairs: Vec<(usize, &[u8])> =
             repairs.iter().map(|(index, symbol)| (*index as usize, &**symbol)).collect();
-        let rebuilt = rebuild_bytes(unit, &packets, &repairs)?;
-        Ok(rebuilt.into_iter().map(|(place, packet)| (place, packet.into())).collect())
+        let received = Received::pack(&packets, &repairs).map_err(|_| Contradiction)?;
+        let rebuilt = received.decode(unit.code, Kernel::best(), unit.r as usize, unit.seed);
+        let rebuilt = rebuilt.map_err(|_| Contradiction)?;
+        Ok(rebuilt.into_iter().map(|(place, packet)| (place as u32, packet.into())).collect())
     }
 }
 
@@ -139,20 +143,20 @@ impl Rows {
 
     /// Returns the packets.
     pub fn packets(&self) -> impl Iterator<Item = Bytes> + '_ {
-        (self.begin..self.end).map(|row| {
-            let begin = row as usize * self.width as usize;
-            let size = if row + 1 == self.end { self.last } else { self.width };
-            Bytes::part(&self.shared, begin, begin + size as usize)
-        })
+        self.bounds().map(|Range { start, end }| Bytes::part(&self.shared, start, end))
     }
 
     /// Appends the packets where they lie.
     pub fn slices<'a>(&'a self, out: &mut Vec<&'a [u8]>) {
-        out.extend((self.begin..self.end).map(|row| {
+        out.extend(self.bounds().map(|bounds| &self.shared[bounds]));
+    }
+
+    fn bounds(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        (self.begin..self.end).map(|row| {
             let begin = row as usize * self.width as usize;
             let size = if row + 1 == self.end { self.last } else { self.width };
-            &self.shared[begin..begin + size as usize]
-        }));
+            begin..begin + size as usize
+        })
     }
 }
 

@@ -100,6 +100,9 @@ impl Core {
             let peer = &mut self.peers[id];
             self.receiver.drop_held(peer);
             self.gone.extend(peer.flows.report(true));
+            if !self.peers.is_listed(id) {
+                self.sender.wrapping.steering.forget(self.peers[id].own.id);
+            }
         }
         while self.gone.len() > MAX_FINISHED {
             self.gone.pop_front();

@@ -17,13 +17,6 @@ pub struct Granted {
     labels: NumberMap<i64, u16>,
 }
 
-impl Granted {
-    /// Returns a policy without grants.
-    pub fn new() -> Granted {
-        Granted::default()
-    }
-}
-
 impl PathPolicy for Granted {
     fn source_port(&mut self, flow: FlowRef, route: &Route, size: u32, now: Seconds) -> u16 {
         match self.labels.get(&flow.id) {

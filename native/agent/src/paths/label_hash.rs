@@ -22,13 +22,6 @@ pub struct LabelHash {
     chosen: NumberMap<i64, Chosen>,
 }
 
-impl LabelHash {
-    /// Returns a policy that knows no flow.
-    pub fn new() -> LabelHash {
-        LabelHash::default()
-    }
-}
-
 impl PathPolicy for LabelHash {
     fn source_port(&mut self, flow: FlowRef, route: &Route, _size: u32, _now: Seconds) -> u16 {
         if let Some(chosen) = self.chosen.get(&flow.id).filter(|chosen| chosen.version == route.version) {

@@ -49,9 +49,9 @@ impl PathSettings {
         match self {
             PathSettings::Spray => Box::new(Spray::new(random)),
             PathSettings::FlowHash => Box::new(FlowHash),
-            PathSettings::LabelHash => Box::new(LabelHash::new()),
+            PathSettings::LabelHash => Box::new(LabelHash::default()),
             PathSettings::RoundRobin => Box::new(RoundRobin::new(random)),
-            PathSettings::Granted => Box::new(Granted::new()),
+            PathSettings::Granted => Box::new(Granted::default()),
             PathSettings::Flowcell { bytes } => Box::new(Flowcell::new(bytes)),
             PathSettings::Flowlet { gap_s } => Box::new(Flowlet::new(random, gap_s)),
             PathSettings::Tr { packet_time_s } => Box::new(Tr::new(packet_time_s)),

@@ -18,7 +18,8 @@ struct Gap {
     numbers: NumberRange,
 }
 
-/// The arrivals of one peer and session. It has 8 kB at most, and where all came 1 kB.
+/// The arrivals of one peer and session. Numbers that came take 8 kB at most, 1 kB where all came; gaps, of which a window
+/// has 32 768 at most, 16 B each until they are given up.
 #[derive(Clone, Debug, Default)]
 pub struct Arrivals {
     newest: Option<u32>,
@@ -124,6 +125,9 @@ impl Arrivals {
             self.notice(NumberRange { first: number.wrapping_sub(count), count }, now);
         }
         self.newest = Some(number);
+        while self.gaps.front().is_some_and(|gap| self.remembered(gap.numbers).count == 0) {
+            self.gaps.pop_front();
+        }
         self.given_up =
             self.given_up.filter(|&last| i64::from(serial_difference(number, last)) < i64::from(WINDOW));
     }
@@ -137,7 +141,7 @@ impl Arrivals {
     /// Returns the part of a range that is within the window.
     fn remembered(&self, numbers: NumberRange) -> NumberRange {
         let NumberRange { first, count } = numbers;
-        let behind = self.newest.map_or(0, |newest| i64::from(serial_difference(newest, first)));
+        let behind = self.newest.map_or(0, |newest| i64::from(newest.wrapping_sub(first)));
         let outside = (behind - i64::from(WINDOW) + 1).clamp(0, count.into()) as u32;
         NumberRange { first: first.wrapping_add(outside), count: count - outside }
     }
@@ -149,6 +153,27 @@ impl Arrivals {
         while let Some(start) = self.seen.find(first, index, count, false) {
             index = self.seen.find(first, start, count, true).unwrap_or(count);
             out.push(NumberRange { first: first.wrapping_add(start), count: index - start });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes more numbers than Miri can process in minutes")]
+    fn gaps_are_no_more_than_a_window_has() {
+        for first in [0, u32::MAX - 100_000] {
+            let mut arrivals = Arrivals::default();
+            for turn in 0..4 * WINDOW {
+                assert!(arrivals.accept(first.wrapping_add(1 + 2 * turn), 0.0));
+                assert!(arrivals.gaps.len() <= WINDOW as usize / 2);
+            }
+            assert!(arrivals.accept(first.wrapping_add((1 << 31) + 8 * WINDOW - 2), 0.0));
+            assert_eq!(arrivals.gaps.len(), 1, "the numbers just before it");
+            let lost = arrivals.give_up(1.0);
+            assert_eq!(lost.iter().map(|numbers| numbers.count).sum::<u32>(), WINDOW - 1);
         }
     }
 }

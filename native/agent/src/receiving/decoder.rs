@@ -124,7 +124,7 @@ impl<P: Payload> UnitDecoder<P> {
             self.counters.malformed_repairs += 1;
             return;
         }
-        if self.is_forgotten(position) {
+        if self.is_unit_forgotten(position, shape.k) {
             self.counters.late_repairs += 1;
             return;
         }
@@ -175,6 +175,11 @@ impl<P: Payload> UnitDecoder<P> {
     /// Returns true if a position is older than what is remembered.
     fn is_forgotten(&self, position: u32) -> bool {
         self.packet_buffer.as_ref().is_some_and(|buffer| serial_difference(position, buffer.floor) < 0)
+    }
+
+    /// Returns true if any position of a unit is older than what is remembered, or so far ahead that it counts as older.
+    fn is_unit_forgotten(&self, first: u32, k: u32) -> bool {
+        self.is_forgotten(first) || self.is_forgotten(first.wrapping_add(k - 1))
     }
 
     /// Returns how many of `count` packets from a position on are not there.
@@ -271,6 +276,7 @@ impl<P: Payload> UnitDecoder<P> {
             // packets before the first that came may still come
             self.packet_buffer = Some(PacketBuffer::new(position.wrapping_sub(SOURCE_WINDOW)));
             self.newest = position;
+            self.forget_old_units();
         }
         if serial_difference(position, self.newest) > 0 {
             self.newest = position;
@@ -300,10 +306,20 @@ impl<P: Payload> UnitDecoder<P> {
     fn raise_floor(&mut self, steps: u32) {
         if let Some(buffer) = self.packet_buffer.as_mut().filter(|_| steps > 0) {
             buffer.raise_floor(steps, P::bytes);
-            while let Some(unit_index) = self.units.iter().position(|unit| self.is_forgotten(unit.first)) {
-                self.expire_unit(unit_index);
-            }
+            self.forget_old_units();
         }
+    }
+
+    /// Forgets the units that would need forgotten packets: what is rebuilt of such a unit is not kept, so it would be
+    /// rebuilt for ever.
+    fn forget_old_units(&mut self) {
+        while let Some(unit_index) = self.oldest_forgotten() {
+            self.expire_unit(unit_index);
+        }
+    }
+
+    fn oldest_forgotten(&self) -> Option<usize> {
+        self.units.iter().position(|unit| self.is_unit_forgotten(unit.first, unit.shape.k))
     }
 
     fn expire_unit(&mut self, unit_index: usize) {

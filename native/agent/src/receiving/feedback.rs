@@ -52,11 +52,6 @@ impl PendingFeedback {
         self.recovered = self.recovered.saturating_add(packets);
     }
 
-    /// Returns how many receipts wait beside the feedback that is complete.
-    pub fn waiting(&self) -> usize {
-        self.receipts.len()
-    }
-
     /// Returns true if there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.full.is_empty() && self.is_closed()

@@ -15,13 +15,6 @@ const MOST_WAYS: usize = 1024;
 /// Of those, so many are fetched ahead.
 const PREFETCHED: usize = 16;
 
-/// Totals of its release at the last report that forgot.
-#[derive(Clone, Copy, Debug, Default)]
-struct Before {
-    held: u64,
-    timeouts: u64,
-}
-
 /// A flow that this host receives from one peer. Counted since the last report.
 pub struct ReceiveFlow<P: Packet> {
     /// Whose packets they are.
@@ -57,7 +50,6 @@ pub struct ReceiveFlow<P: Packet> {
     /// What it is charged for in its peer's budget, in bytes.
     pub charged: usize,
     ways: Vec<WayCount>,
-    before: Before,
 }
 
 impl<P: Packet> ReceiveFlow<P> {
@@ -81,7 +73,6 @@ impl<P: Packet> ReceiveFlow<P> {
             longest: 0,
             charged: 0,
             ways: Vec::new(),
-            before: Before::default(),
         }
     }
 
@@ -110,7 +101,7 @@ impl<P: Packet> ReceiveFlow<P> {
 
     /// Returns what is said of it, whether or not anything was counted.
     pub fn entry(&self) -> FlowRecord {
-        let (release, before) = (&self.release, &self.before);
+        let release = &self.release;
         FlowRecord {
             key: self.key,
             class: self.class,
@@ -124,8 +115,8 @@ impl<P: Packet> ReceiveFlow<P> {
                 recovered: self.recovered,
                 lost: release.abandoned,
                 reordered: self.reordered,
-                held: release.held_total - before.held,
-                timeouts: release.timeouts - before.timeouts,
+                held: release.held_total,
+                timeouts: release.timeouts,
             }),
         }
     }
@@ -146,8 +137,6 @@ impl<P: Packet> Flow for ReceiveFlow<P> {
         (self.packets, self.bytes, self.repairs) = (0, 0, 0);
         (self.recovered, self.reordered) = (0, 0);
         self.ways.clear();
-        let release = &mut self.release;
-        release.count_anew();
-        self.before = Before { held: release.held_total, timeouts: release.timeouts };
+        self.release.count_anew();
     }
 }

@@ -28,4 +28,4 @@ pub use policy::{feedback_after_s, Hold, ReceivePolicy};
 pub use receiver::Receiver;
 pub use release::{Arrival, Release, MAX_HELD, REMEMBERED_GAPS};
 pub use seen::WINDOW;
-pub use unit::{rebuild_bytes, Contradiction, Payload, Repair, UnitShape, MAX_SYMBOL_BYTES};
+pub use unit::{Contradiction, Payload, Repair, UnitShape, MAX_SYMBOL_BYTES};

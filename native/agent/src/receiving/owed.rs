@@ -12,6 +12,10 @@ impl<P: Packet> Receiver<P> {
         let is_new = peer.arrivals.accept(number, now);
         if peer.arrivals.has_gaps() {
             self.owe_feedback(peer, from);
+            if self.next_feedback.is_none() {
+                // it was feedback that showed what is missing: nothing else has feedback leave for that
+                self.due_by(now + self.policy.loss_after_s);
+            }
         }
         is_new
     }

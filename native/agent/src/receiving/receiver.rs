@@ -24,6 +24,10 @@ use crate::Seconds;
 /// known of it: we or its peer were away, or it had to make room.
 const FIRST_POSITIONS: u32 = 4096;
 
+/// An idle flow is kept for so much longer than at its sender, which looks for idle flows every second: the sender is to
+/// forget it first, and begin anew with positions from 0 on.
+const KEPT_LONGER_S: Seconds = 2.0;
+
 /// Unwraps datagrams. One for all peers; P: packets.
 pub struct Receiver<P> {
     /// Packets for the host, in order.
@@ -247,7 +251,7 @@ impl<P: Packet> Receiver<P> {
     pub fn sweep(&mut self, peers: &mut Peers<P>, now: Seconds) {
         for id in peers.ids() {
             let peer = &mut peers[id];
-            for flow in peer.flows.expire(now) {
+            for flow in peer.flows.expire(now - KEPT_LONGER_S) {
                 peer.budget.gone(&flow);
                 flow.holding.map(|place| self.holding.remove(&place));
             }

@@ -56,9 +56,9 @@ pub struct Release<P> {
     /// Places given up, as ranges by their first place.
     skipped: BTreeMap<u64, u64>,
     skipped_places: u64,
-    /// Packets that had to wait.
+    /// Packets that had to wait, since `count_anew`.
     pub held_total: u64,
-    /// Gaps given up, because they had settled, of their time or of `MAX_HELD`.
+    /// Gaps given up since `count_anew`, because they had settled, of their time or of `MAX_HELD`.
     pub timeouts: u64,
     /// Packets that had been released, or were held, already.
     pub duplicates: u64,
@@ -97,8 +97,9 @@ impl<P> Release<P> {
         release
     }
 
-    /// Counts the positions that are given up from now on.
+    /// Counts what waits and what is given up from now on.
     pub fn count_anew(&mut self) {
+        (self.held_total, self.timeouts) = (0, 0);
         (self.abandoned, self.counted_from) = (0, self.next);
     }
 

@@ -1,7 +1,7 @@
 //! A coding unit as its receiver sees it, and what a payload must know to be rebuilt.
 
-use coding::packets::{Received, LENGTH_BYTES, MOST_PACKET_BYTES};
-use coding::{Code, Kernel};
+use coding::packets::{LENGTH_BYTES, MOST_PACKET_BYTES};
+use coding::Code;
 
 use crate::Seconds;
 
@@ -56,41 +56,6 @@ pub trait Payload: Clone {
         packets: &[Option<&Self>],
         repairs: &[(u32, Self::Symbol)],
     ) -> Result<Vec<(u32, Self)>, Contradiction>;
-}
-
-/// Rebuilds packets of bytes, as `Payload::rebuild` does.
-pub fn rebuild_bytes(
-    unit: UnitShape,
-    packets: &[Option<&[u8]>],
-    repairs: &[(usize, &[u8])],
-) -> Result<Vec<(u32, Vec<u8>)>, Contradiction> {
-    let received = Received::pack(packets, repairs).map_err(|_| Contradiction)?;
-    let rebuilt = received.decode(unit.code, Kernel::best(), unit.r as usize, unit.seed);
-    let rebuilt = rebuilt.map_err(|_| Contradiction)?;
-    Ok(rebuilt.into_iter().map(|(index, packet)| (index as u32, packet)).collect())
-}
-
-impl Payload for Vec<u8> {
-    type Symbol = Vec<u8>;
-
-    fn bytes(&self) -> usize {
-        self.len()
-    }
-
-    fn symbol_bytes(symbol: &Vec<u8>) -> usize {
-        symbol.len()
-    }
-
-    fn rebuild(
-        unit: UnitShape,
-        packets: &[Option<&Vec<u8>>],
-        repairs: &[(u32, Vec<u8>)],
-    ) -> Result<Vec<(u32, Vec<u8>)>, Contradiction> {
-        let packets: Vec<Option<&[u8]>> = packets.iter().map(|packet| packet.map(Vec::as_slice)).collect();
-        let repairs: Vec<(usize, &[u8])> =
-            repairs.iter().map(|(index, symbol)| (*index as usize, symbol.as_slice())).collect();
-        rebuild_bytes(unit, &packets, &repairs)
-    }
 }
 
 /// A unit that is incomplete.

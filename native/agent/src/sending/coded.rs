@@ -1,5 +1,7 @@
 //! The coding half of sending: units of each flow, their size and redundancy, and the repairs behind them.
 
+use datapath::header::REPAIR_HEAD_BYTES;
+
 use crate::class::TrafficClass;
 use crate::coding::{
     Aim, ClosedUnit, Margin, PathTimes, Progress, RedundancyRule, Source, UnitEncoder, UnitRule, FLOW_PACKETS,
@@ -12,9 +14,6 @@ use crate::peers::{MarginId, Peer, Peers};
 use crate::sending::wrapping::{Leaving, Subject};
 use crate::sending::{Coded, Piece, Sender};
 use crate::Seconds;
-
-/// Code, k, r, index, seed, and four bytes that are kept: what a repair's body begins with.
-pub const REPAIR_HEAD_BYTES: u32 = 12;
 
 /// TCP segments that leave: all of `size` bytes of payload but the last, `payload` bytes in all.
 #[derive(Clone, Copy, Debug)]
@@ -300,6 +299,6 @@ struct Part<P> {
 
 /// Returns the sizes of a unit's repairs, as path policies see them.
 fn repair_sizes<P>(unit: &ClosedUnit<P>) -> Sizes {
-    let bytes = REPAIR_HEAD_BYTES + unit.symbol_bytes;
+    let bytes = REPAIR_HEAD_BYTES as u32 + unit.symbol_bytes;
     Sizes { count: unit.r, each: bytes, last: bytes }
 }

@@ -15,13 +15,6 @@ use crate::sending::round_trips::RoundTrips;
 use crate::underlay::{BASE_PORT, FLOW_KEYS};
 use crate::Seconds;
 
-/// Payload that a flow was announced with.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Announced(
-    /// Bytes; infinite where it has no end.
-    pub f64,
-);
-
 /// The coding of a flow's packets, while its class is coded.
 #[derive(Debug)]
 pub struct Coded<P> {
@@ -60,8 +53,8 @@ pub struct SendFlow<P> {
     pub class: TrafficClass,
     /// It is short while it has sent less payload than this.
     pub short_bytes: u64,
-    /// None: it was not.
-    pub announced: Option<Announced>,
+    /// Payload that it was announced with, bytes; infinite where it has no end. None: it was not.
+    pub announced: Option<f64>,
     /// What decides its type of service.
     pub priority: FlowPriority,
     /// While its class is coded.

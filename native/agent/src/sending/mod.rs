@@ -1,5 +1,6 @@
 //! The sending half: class, path, priority and coding of every packet, and what peers' feedback teaches.
 
+mod admitted;
 mod announcements;
 mod coded;
 mod ended;
@@ -10,9 +11,8 @@ mod round_trips;
 mod wrapping;
 
 pub use announcements::{Announcements, MAX_ANNOUNCED};
-pub use coded::REPAIR_HEAD_BYTES;
 pub use ended::{EndedFlow, EndedFlows, MOST_ENDED};
-pub use flow::{hashed_port, Announced, Coded, SendFlow};
+pub use flow::{hashed_port, Coded, SendFlow};
 pub use policy::{EstimatorChoice, SendPolicy, Serving};
 pub use wrapping::{Subject, Wrapping};
 
@@ -159,7 +159,7 @@ impl<P: Packets> Sender<P> {
     pub fn announce(&mut self, key: FlowKey, size: f64) {
         if let Some(id) = self.flows.see(&key) {
             let flow = &mut self.flows[id];
-            flow.announced = Some(Announced(size));
+            flow.announced = Some(size);
             flow.short_bytes = self.policy.short_bytes(flow);
             assign(&self.wrapping, flow, &mut self.counts);
             if flow.payload == 0 {
@@ -340,7 +340,7 @@ impl<P: Packets> Sender<P> {
     pub fn begin(&mut self, key: FlowKey, now: Seconds) -> FlowId {
         let mut flow = SendFlow::new(key, self.next_flow, now);
         flow.last = now;
-        flow.announced = self.announced.take(&key).map(Announced);
+        flow.announced = self.announced.take(&key);
         flow.short_bytes = self.policy.short_bytes(&flow);
         assign(&self.wrapping, &mut flow, &mut self.counts);
         self.next_flow = self.next_flow % u32::MAX + 1;
@@ -378,8 +378,8 @@ impl<P: Packets> Piece<'_, P> {
 }
 
 fn assign<P>(wrapping: &Wrapping<P>, flow: &mut SendFlow<P>, counts: &mut Counts) {
-    let announced = flow.announced.map(|Announced(size)| size);
-    let subject = crate::priority::Subject { key: flow.key.bytes(), payload: flow.payload, announced };
+    let SendFlow { payload, announced, .. } = *flow;
+    let subject = crate::priority::Subject { key: flow.key.bytes(), payload, announced };
     match wrapping.priorities.assign(subject, &mut flow.priority) {
         Typed::NotAsked => {}
         Typed::Known => counts.add(Count::FlowsOfKnownType, 1),

@@ -4,7 +4,7 @@ use crate::blocking::EstimatorKind;
 use crate::coding::CodingPolicy;
 use crate::paths::BoxedPolicy;
 use crate::priority::{FlowTypes, PriorityPolicy};
-use crate::sending::{Announced, SendFlow};
+use crate::sending::SendFlow;
 use crate::Seconds;
 
 /// How packets are sent: what of a policy document (protocol/policy.py) these decisions need.
@@ -44,6 +44,20 @@ pub struct Serving {
 }
 
 impl SendPolicy {
+    /// Returns a policy that codes nothing and gives each class one priority; flows are short up to 100 kB, whatever was
+    /// announced.
+    pub fn plain(packet_time_s: Seconds) -> SendPolicy {
+        SendPolicy {
+            packet_time_s,
+            short_limit_bytes: 100_000,
+            prior_knowledge: false,
+            coding: [None, None, None, None],
+            estimator: None,
+            priority: PriorityPolicy::default(),
+            types: FlowTypes::default(),
+        }
+    }
+
     /// Returns the payload that a flow sends as a short one.
     ///
     /// Of an announced flow, all or nothing: a flow that was announced as short has twice the limit for what TCP sends
@@ -51,7 +65,7 @@ impl SendPolicy {
     pub(super) fn short_bytes<P>(&self, flow: &SendFlow<P>) -> u64 {
         let limit = self.short_limit_bytes;
         match flow.announced {
-            Some(Announced(size)) if self.prior_knowledge => {
+            Some(size) if self.prior_knowledge => {
                 if size < limit as f64 {
                     2 * limit
                 } else {

@@ -1,6 +1,7 @@
 //! What a receiver rebuilds, counts and forgets, as the Python decoder did (recorded at d7038cc).
 
 use crate::support::{recorded, Words};
+use agent::host::Bytes;
 use agent::receiving::{DecoderCounters, DecoderLimits, Rebuilt, Repair, UnitDecoder, UnitShape};
 use coding::packets::Repairs;
 use coding::{Code, Kernel};
@@ -16,7 +17,7 @@ fn packet_of(position: u32, size: u32) -> Vec<u8> {
 }
 
 /// Returns the repair that a line describes: of a sound unit, then spoilt as the mark says.
-fn repair_of(words: &mut Words<'_>) -> Repair<Vec<u8>> {
+fn repair_of(words: &mut Words<'_>) -> Repair<Bytes> {
     let position: u32 = words.number();
     let code = Code::numbered(words.number()).expect("a code");
     let (k, r, index, seed) = (words.number(), words.number(), words.number(), words.number());
@@ -35,7 +36,7 @@ fn repair_of(words: &mut Words<'_>) -> Repair<Vec<u8>> {
         "l" => symbol.push(0),
         _ => {}
     }
-    Repair { position, unit: UnitShape { code, k, r, seed }, index, symbol }
+    Repair { position, unit: UnitShape { code, k, r, seed }, index, symbol: symbol.into() }
 }
 
 fn optional<T: ToString>(value: Option<T>) -> String {
@@ -46,7 +47,7 @@ fn optional<T: ToString>(value: Option<T>) -> String {
 fn units_are_rebuilt_counted_and_forgotten_as_recorded() {
     let mut decoder = UnitDecoder::new(DecoderLimits::default());
     for (number, line) in recorded(include_str!("../vectors/decoder.txt")) {
-        let (mut words, mut out) = (Words::of(line), Vec::<Rebuilt<Vec<u8>>>::new());
+        let (mut words, mut out) = (Words::of(line), Vec::<Rebuilt<Bytes>>::new());
         match words.word() {
             "new" => {
                 let (max_bytes, max_units, max_age_s) = (words.number(), words.number(), words.number());
@@ -61,7 +62,7 @@ fn units_are_rebuilt_counted_and_forgotten_as_recorded() {
             }
             "source" => {
                 let (position, size) = (words.number(), words.number());
-                decoder.source(position, packet_of(position, size), words.number(), &mut out);
+                decoder.source(position, packet_of(position, size).into(), words.number(), &mut out);
             }
             _ => {
                 let repair = repair_of(&mut words);

@@ -1,7 +1,8 @@
 //! What the agents of several hosts do together, datagram by datagram.
 
 use agent::blocking::EstimatorKind;
-use agent::flow_record::Side;
+use agent::flow_record::{FlowRecord, Side};
+use agent::host::Core;
 use agent::paths::{LivePaths, PathSettings};
 use agent::peers::Known;
 use agent::sending::{EstimatorChoice, Serving};
@@ -64,6 +65,26 @@ fn a_flow_that_is_older_than_what_is_known_of_it_loses_nothing_that_overtakes() 
         };
         assert_eq!(arrived.lost, if before + 9 < 4096 { u64::from(before) } else { 0 });
     }
+}
+
+#[test]
+fn the_receiver_of_an_idle_flow_forgets_it_later_than_its_sender() {
+    let (mut one, mut here) = (host(1, &[2], policy()), host(2, &[1], policy()));
+    let mut pass = |here: &mut Core, numbers: std::ops::Range<u32>, now: f64| {
+        numbers.for_each(|number| one.packet_from_host(&packet(1, 2, number), now));
+        one.datagrams_to_send().iter().for_each(|sent| hand_over(sent, 1, 1, here, now));
+    };
+    pass(&mut here, 0..10, 0.0);
+    here.handle_timer(60.5); // its sender looks for idle flows half a second later
+    pass(&mut here, 10..12, 60.6);
+    assert!(delivered(&mut here).into_iter().eq(0..12));
+    let report = here.flow_report(true);
+    let [FlowRecord { side: Side::Receiver(arrived), packets: 12, .. }] = &report[..] else {
+        panic!("one flow of twelve packets, not {report:?}")
+    };
+    assert_eq!(arrived.lost, 0);
+    here.handle_timer(123.0);
+    assert!(here.totals().contains(&("receive_flows", 0)));
 }
 
 #[test]
@@ -153,6 +174,55 @@ fn the_share_of_late_acknowledgements_is_of_every_acknowledgement() {
     }
     let pb = here.sender.blocking_probability(LeafId(1), 11.0).expect("an estimate");
     assert_eq!(pb, 3.0 / 20.0);
+}
+
+#[test]
+fn path_policies_forget_our_feedback_to_a_peer_that_is_gone() {
+    let mut here = host(1, &[11], policy());
+    let policies = vec![PathSettings::Flowlet { gap_s: 1e9 }.policy(Generator::new(1))];
+    here.set_policy(policy(), Serving { policies, serves: [0; 4] }, 0.0);
+    let mut ports = Vec::new();
+    for turn in 0..3 {
+        let mut there = host(11, &[1], policy());
+        for number in 0..2 {
+            let now = f64::from(10 * turn + number);
+            there.packet_from_host(&packet(11, 1, number), now);
+            there.datagrams_to_send().iter().for_each(|sent| hand_over(sent, 11, 1, &mut here, now));
+            here.handle_timer(now + 0.5);
+            ports.extend(here.datagrams_to_send().iter().map(|feedback| feedback.source_port));
+        }
+        [&[][..], &[11][..]].into_iter().for_each(|peers| set_peers(&mut here, peers));
+    }
+    assert_eq!(ports.len(), 6);
+    assert!(ports.chunks(2).all(|of_turn| of_turn[0] == of_turn[1]), "a peer that stays");
+    assert!(ports[0] != ports[2] && ports[2] != ports[4], "a path of its own each time that the peer came");
+}
+
+#[test]
+fn feedback_that_is_lost_on_its_way_to_a_host_that_only_sends_is_reported_in_time() {
+    let (mut here, mut there) = (host(1, &[11], policy()), host(11, &[1], policy()));
+    let mut now = 0.0;
+    for number in 0..3 {
+        now = f64::from(number);
+        here.packet_from_host(&packet(1, 11, number), now);
+        here.datagrams_to_send().iter().for_each(|sent| hand_over(sent, 1, 1, &mut there, now));
+        there.handle_timer(now + 0.1);
+        let feedback = there.datagrams_to_send();
+        assert_eq!(feedback.len(), 1);
+        if number != 1 {
+            hand_over(&feedback[0], 11, 0, &mut here, now + 0.1);
+        }
+        here.handle_timer(now + 0.2);
+        assert!(here.datagrams_to_send().is_empty());
+    }
+    let due = now + 0.1 + policy().receive.loss_after_s;
+    here.handle_timer(due - 0.001);
+    assert!(here.datagrams_to_send().is_empty());
+    here.handle_timer(due + 0.001);
+    let report = here.datagrams_to_send();
+    assert_eq!(report.len(), 1);
+    hand_over(&report[0], 1, 0, &mut there, due + 0.001);
+    assert!(there.totals().contains(&("lost_at_peers", 1)));
 }
 
 #[test]

@@ -5,21 +5,12 @@ use agent::host::Bytes;
 use agent::packet::{Burst, Sizes};
 use agent::paths::PathSettings;
 use agent::peers::{Known, Peers};
-use agent::priority::{FlowTypes, PriorityPolicy};
 use agent::sending::{EstimatorChoice, SendPolicy, Sender, Serving};
 use agent::{Generator, LeafId};
 use datapath::inner::{FlowKey, Seen, TCP, TRANSPORT};
 
 fn policy(estimator: Option<EstimatorChoice>) -> SendPolicy {
-    SendPolicy {
-        packet_time_s: 0.001,
-        short_limit_bytes: 100_000,
-        prior_knowledge: false,
-        coding: [None, None, None, None],
-        estimator,
-        priority: PriorityPolicy::default(),
-        types: FlowTypes::default(),
-    }
+    SendPolicy { estimator, ..SendPolicy::plain(0.001) }
 }
 
 fn serving() -> Serving {

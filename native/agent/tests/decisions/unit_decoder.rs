@@ -239,3 +239,26 @@ fn a_peer_may_start_anywhere_and_early_packets_come_late() {
     let missing = [2, 3, 4].map(|index| (start.wrapping_add(index), packets[index as usize].clone()));
     assert_eq!(out, missing);
 }
+
+#[test]
+fn a_unit_that_begins_before_what_is_remembered_is_forgotten_with_the_first_source() {
+    let packets = packets_of(4, 12, 200);
+    let repairs = unit_of(&packets, 0, Code::Xor, 0.3);
+    let mut receiver = Receiving::new(DecoderLimits::default());
+    receiver.repair(&repairs[0], 0.0);
+    receiver.source(SOURCE_WINDOW + 1, &packets[0], 0.0);
+    assert_eq!((receiver.0.kept_units(), receiver.0.counters().expired_units), (0, 1));
+    assert!(receiver.source(2, &packets[2], 0.0).is_empty());
+}
+
+#[test]
+fn a_unit_that_reaches_as_far_ahead_as_numbers_do_is_refused() {
+    let packets = packets_of(8, 13, 200);
+    let floor = 5000u32;
+    let repairs = unit_of(&packets, floor + (1 << 31) - 1, Code::Rlc, 0.3);
+    let mut receiver = Receiving::new(DecoderLimits::default());
+    receiver.source(floor + SOURCE_WINDOW, &packets[0], 0.0);
+    repairs.iter().for_each(|repair| assert!(receiver.repair(repair, 0.0).is_empty()));
+    let counters = receiver.0.counters();
+    assert_eq!((receiver.0.kept_units(), counters.late_repairs), (0, repairs.len() as u64));
+}

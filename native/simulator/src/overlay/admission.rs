@@ -26,14 +26,8 @@ pub struct Asking {
 impl Host {
     /// Note that a packet of the host is on its way to a peer.
     pub(super) fn pass_sent(&mut self, key: FlowKey, segment: Segment, to: PeerId, now: Seconds) {
-        let flow = self.sender.flows.find(&key).map(|id| &self.sender.flows[id]);
-        let sent = Sent {
-            to: Destination { flow: key, peer: self.peers[to].known.address },
-            segment,
-            announced: flow.and_then(|flow| flow.announced).map(|announced| announced.0),
-            before: flow.map_or(0, |flow| flow.payload.saturating_sub(segment.payload.into())),
-        };
-        self.gate.sent(&sent, now);
+        let to = Destination { flow: key, peer: self.peers[to].known.address };
+        self.gate.sent(&self.sender.segment_sent(to, segment), now);
     }
 
     /// Append what the host is to get by now, and keep what its agent says to the controller.
@@ -55,10 +49,7 @@ impl Host {
     /// Process what the controller has decided of a flow; append what the host is to get.
     pub fn decided(&mut self, decision: Decision, now: Seconds, delivered: &mut Vec<Inner>) {
         if let Some((flow, stamp)) = self.gate.decided(decision, now) {
-            if let Some(id) = self.sender.flows.see(&flow) {
-                let id = self.sender.flows[id].id;
-                self.sender.wrapping.steering.granted(id.into(), stamp);
-            }
+            self.sender.granted(&flow, stamp);
         }
         self.pass_delivered(now, delivered);
     }

@@ -10,6 +10,7 @@ use agent::priority::FlowTypes;
 use agent::receiving::{Incoming, Receiver, Repair, UnitShape};
 use agent::sending::{Sender, Serving};
 use agent::{Generator, LeafId, Seconds};
+use datapath::header::REPAIR_HEAD_BYTES;
 use datapath::inner::{Address, FlowKey};
 use datapath::prefetch::prefetch;
 
@@ -22,7 +23,7 @@ use crate::time::{Time, NEVER};
 /// Headers round a datagram's body: protocol/datagram.py's, UDP's, IPv4's; and Ethernet's, without its checksum.
 const HEADERS: u32 = 32 + 8 + 20 + 14;
 /// Code, k, r, index, seed: what a repair begins with.
-const REPAIR_HEAD: u32 = agent::sending::REPAIR_HEAD_BYTES;
+const REPAIR_HEAD: u32 = REPAIR_HEAD_BYTES as u32;
 
 /// Where a host is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

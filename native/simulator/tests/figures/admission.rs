@@ -4,7 +4,6 @@
 use crate::runs::{agents, leaf_spine, GBPS, HEADER, OUTER, PAYLOAD};
 use agent::admission::{AdmissionPolicy, Decision, MessageBody, RequestTimes};
 use agent::paths::PathSettings;
-use agent::priority::{FlowTypes, PriorityPolicy};
 use agent::receiving::{Hold, ReceivePolicy};
 use agent::sending::SendPolicy;
 use simulator::config::Config;
@@ -38,15 +37,7 @@ fn settings(threshold_bytes: u64, flows: usize) -> Settings {
         burst_s: 0.01,
     };
     Settings {
-        send: SendPolicy {
-            packet_time_s,
-            short_limit_bytes: 100_000,
-            prior_knowledge: true,
-            estimator: None,
-            coding: [None, None, None, None],
-            priority: PriorityPolicy::default(),
-            types: FlowTypes::default(),
-        },
+        send: SendPolicy { prior_knowledge: true, ..SendPolicy::plain(packet_time_s) },
         paths: [PathSettings::RoundRobin; 4],
         receive: ReceivePolicy::new(packet_time_s, [0.0, 0.045, 0.045, 0.0].map(Hold::For)),
         groups: [Groups { on: Group::Label, off: Group::Label }; 4],

@@ -4,7 +4,6 @@ use crate::runs::{agents, leaf_spine, GBPS, HEADER, OUTER, PAYLOAD};
 use agent::blocking::EstimatorKind;
 use agent::coding::{CodingPolicy, RedundancyRule, UnitRule};
 use agent::paths::PathSettings;
-use agent::priority::{FlowTypes, PriorityPolicy};
 use agent::receiving::{Hold, ReceivePolicy};
 use agent::sending::{EstimatorChoice, SendPolicy};
 use coding::Code;
@@ -36,15 +35,11 @@ pub fn settings(path: PathSettings, group: Group, code: Option<Code>, hosts: u32
     let timeout_s = if code.is_some() { 4.0 * packet_time_s } else { 0.0 };
     Settings {
         send: SendPolicy {
-            packet_time_s,
-            short_limit_bytes: 100_000,
-            prior_knowledge: false,
             estimator: coding
                 .as_ref()
                 .map(|_| EstimatorChoice { kind: EstimatorKind::Paths, sampling_s: None }),
             coding: [None, coding.clone(), coding, None],
-            priority: PriorityPolicy::default(),
-            types: FlowTypes::default(),
+            ..SendPolicy::plain(packet_time_s)
         },
         paths: [path; 4],
         receive: ReceivePolicy::new(packet_time_s, [0.0, timeout_s, timeout_s, 0.0].map(Hold::For)),

@@ -2,7 +2,6 @@
 
 use crate::runs::{leaf_spine, HEADER, PAYLOAD};
 use agent::paths::PathSettings;
-use agent::priority::{FlowTypes, PriorityPolicy};
 use agent::receiving::{Hold, ReceivePolicy};
 use agent::sending::SendPolicy;
 use simulator::config::{Config, Lengths};
@@ -22,15 +21,7 @@ const PACKET: Time = 1_200_000;
 fn settings(flows: usize) -> Settings {
     Settings {
         admission: None,
-        send: SendPolicy {
-            packet_time_s: 0.0024,
-            short_limit_bytes: 100_000,
-            prior_knowledge: false,
-            estimator: None,
-            coding: [None, None, None, None],
-            priority: PriorityPolicy::default(),
-            types: FlowTypes::default(),
-        },
+        send: SendPolicy::plain(0.0024),
         paths: [PathSettings::Spray; 4],
         receive: ReceivePolicy::new(0.0024, [0.0; 4].map(Hold::For)),
         groups: [Groups { on: Group::Spray, off: Group::Spray }; 4],

@@ -25,13 +25,10 @@ impl Document {
     pub fn of(policy: &Bound<'_, PyAny>) -> PyResult<Document> {
         let packet_time_s: f64 = policy.getattr("packet_time_s")?.extract()?;
         let mut send = SendPolicy {
-            packet_time_s,
             short_limit_bytes: policy.getattr("short_limit_bytes")?.extract()?,
             prior_knowledge: policy.getattr("prior_knowledge")?.extract()?,
-            coding: [None, None, None, None],
-            estimator: None,
             priority: priorities(&policy.getattr("priority")?)?,
-            types: FlowTypes::default(),
+            ..SendPolicy::plain(packet_time_s)
         };
         let mut paths = [Some(PathSettings::FlowHash); 4];
         let mut holds = [Hold::For(0.0); 4];

@@ -36,6 +36,11 @@ pub fn leaf_id(name: &str) -> PyResult<LeafId> {
     Ok(LeafId(number))
 }
 
+/// Returns the number of a leaf that has one. What agents of other hosts name gets none: the table keeps a name for good.
+pub fn known_leaf(name: &str) -> Option<LeafId> {
+    leaves().ids.get(name).copied()
+}
+
 /// Returns the name of a leaf.
 pub fn leaf_name(leaf: LeafId) -> String {
     leaves().names[usize::from(leaf.0)].clone()

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use super::leaves::{leaf_id, leaf_name};
+use super::leaves::{known_leaf, leaf_id, leaf_name};
 
 /// Versions of labels that Python gives a route; those of `Routes` are below.
 static VERSION: AtomicU32 = AtomicU32::new(1 << 31);
@@ -205,11 +205,11 @@ impl PyLoad {
         Ok(PyLoad { short_flows: short_flows.unbind(), delays_s: delays_s.unbind() })
     }
 
-    /// Returns the load as policies take it.
+    /// Returns the load as policies take it, without leaves that no directory has named: nothing is sent there.
     pub fn load(&self, py: Python<'_>) -> PyResult<Load> {
         let mut delays_s = BTreeMap::new();
         for (leaf, known) in self.delays_s.bind(py) {
-            let leaf = leaf_id(leaf.extract()?)?;
+            let Some(leaf) = known_leaf(leaf.extract()?) else { continue };
             for (stamp, delay) in known.cast::<PyDict>()? {
                 delays_s.insert(PathId { leaf, stamp: stamp.extract()? }, delay.extract()?);
             }

@@ -22,16 +22,6 @@ def some(seed: int, *shape: int) -> reference.Bytes:
     return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
 
 
-@given(rows=st.integers(1, 9), k=st.integers(1, 40), width=st.integers(1, 150), seed=SEEDS)
-def test_product_is_the_same_on_every_kernel(rows: int, k: int, width: int, seed: int) -> None:
-    coefficients, sources = some(seed, rows, k), some(seed + 1, k, width)
-    expected = reference.matrix_product(coefficients, sources)
-    for kernel in KERNELS:
-        out = some(3, rows, width)
-        capstan_native.product(coefficients, sources, out, kernel)
-        assert np.array_equal(out, expected), kernel
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("code", CodeId)
 @given(k=st.integers(1, 30), r=st.integers(1, 12), width=st.integers(1, 90), seed=SEEDS, data=st.data())
@@ -107,7 +97,6 @@ ENCODINGS: list[tuple[str, Callable[[], object]]] = [
     ("writable", lambda: capstan_native.encode(2, SOURCES, 0, read_only())),
     ("at least one byte", lambda: capstan_native.encode(2, some(1, 4, 0), 0, out(2, 0))),
     ("overlap", lambda: capstan_native.encode(2, SOURCES, 0, SOURCES[2:])),
-    ("do not give", lambda: capstan_native.product(out(2, 3), SOURCES, out())),
 ]
 DECODINGS: list[tuple[str, Callable[[], object]]] = [
     ("given twice", lambda: capstan_native.decode(2, SOURCES, [1, 1], REPAIRS, [0, 1], 2, 0, out())),

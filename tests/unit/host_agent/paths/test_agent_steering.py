@@ -237,6 +237,16 @@ def test_agents_of_a_leaf_share_what_is_on_its_paths_where_the_policy_wants_it()
     assert ports(core) == [label_of(STAMPS[0])], "the one path on which none waits"
 
 
+def test_leaves_that_another_agent_invents_take_no_place_among_those_that_there_are() -> None:
+    core, _ = pair(document("tr"))
+    busy = {str(stamp): 0.1 for stamp in STAMPS[1:]}
+    for turn in range(2):  # together more than leaves have numbers
+        invented = {f"invented {turn} {number}": {"1": 0.1} for number in range(40_000)}
+        core.set_path_load(PathLoad({}, {**invented, "right": busy}), 0.0)
+    core.packet_from_host(tcp(0, 100, ports=(2000, 80)), 0.001)
+    assert ports(core) == [label_of(STAMPS[0])], "what is said of leaves that there are counts"
+
+
 def test_what_others_have_on_our_paths_is_forgotten_with_the_connection_that_said_it() -> None:
     """A controller begins each connection with nothing said, and says nothing while others have nothing."""
     core, _ = pair(document("tr"))

@@ -3,6 +3,7 @@
 use agent::coding::{
     Aim, ClosedUnit, CodingPolicy, CodingRules, Progress, RedundancyRule, Source, UnitEncoder, UnitRule,
 };
+use agent::host::Bytes;
 use agent::receiving::{DecoderLimits, Rebuilt, Repair, UnitDecoder, UnitShape, MAX_K};
 use agent::{Generator, Random};
 use coding::packets::Repairs;
@@ -107,7 +108,7 @@ pub fn unit_of(
 }
 
 /// The receiving end.
-pub struct Receiving(pub UnitDecoder<Vec<u8>>);
+pub struct Receiving(pub UnitDecoder<Bytes>);
 
 impl Receiving {
     /// Returns a flow to which nothing has come.
@@ -118,18 +119,20 @@ impl Receiving {
     /// Processes a source. Returns what it lets rebuild: positions and packets.
     pub fn source(&mut self, position: u32, packet: &[u8], now: f64) -> Vec<(u32, Vec<u8>)> {
         let mut rebuilt = Vec::new();
-        self.0.source(position, packet.to_vec(), now, &mut rebuilt);
+        self.0.source(position, packet.into(), now, &mut rebuilt);
         pairs(rebuilt)
     }
 
     /// Processes a repair. Returns what it lets rebuild: positions and packets.
     pub fn repair(&mut self, repair: &Repair<Vec<u8>>, now: f64) -> Vec<(u32, Vec<u8>)> {
         let mut rebuilt = Vec::new();
-        self.0.repair(repair.clone(), now, &mut rebuilt);
+        let Repair { position, unit, index, ref symbol } = *repair;
+        let repair = Repair { position, unit, index, symbol: symbol.as_slice().into() };
+        self.0.repair(repair, now, &mut rebuilt);
         pairs(rebuilt)
     }
 }
 
-fn pairs(rebuilt: Vec<Rebuilt<Vec<u8>>>) -> Vec<(u32, Vec<u8>)> {
-    rebuilt.into_iter().map(|Rebuilt { position, packet }| (position, packet)).collect()
+fn pairs(rebuilt: Vec<Rebuilt<Bytes>>) -> Vec<(u32, Vec<u8>)> {
+    rebuilt.into_iter().map(|Rebuilt { position, packet }| (position, packet.to_vec())).collect()
 }

@@ -3,7 +3,6 @@
 use agent::host::{Bytes, Core, Datagram, FromUnderlay, HostPolicy, Identity};
 use agent::paths::PathSettings;
 use agent::peers::Known;
-use agent::priority::{FlowTypes, PriorityPolicy};
 use agent::receiving::{Hold, ReceivePolicy, Receiver};
 use agent::sending::{SendPolicy, Sender, Serving};
 use agent::{Generator, LeafId};
@@ -14,16 +13,8 @@ pub const PACKET_TIME_S: f64 = 0.001;
 
 /// Returns a policy without coding, which holds nothing back.
 pub fn policy() -> HostPolicy {
-    let send = SendPolicy {
-        packet_time_s: PACKET_TIME_S,
-        short_limit_bytes: 100_000,
-        prior_knowledge: false,
-        coding: [None, None, None, None],
-        estimator: None,
-        priority: PriorityPolicy::default(),
-        types: FlowTypes::default(),
-    };
-    HostPolicy { send, receive: ReceivePolicy::new(PACKET_TIME_S, [Hold::For(0.0); 4]), admission: None }
+    let receive = ReceivePolicy::new(PACKET_TIME_S, [Hold::For(0.0); 4]);
+    HostPolicy { send: SendPolicy::plain(PACKET_TIME_S), receive, admission: None }
 }
 
 /// Returns what the directory says of a host: ten are at a leaf.

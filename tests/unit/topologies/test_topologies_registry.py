@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from topologies import registry
-from topologies.exec import host_command
+from topologies.exec import exec_in_lab, host_command
 from topologies.processes import (
     Spawner,
     end_processes,
@@ -193,6 +193,13 @@ def test_exec_says_what_is_wrong() -> None:
         host_command(record, "h2", ["true"], Path("/etc/hosts"))
     assert host_command(record, "h1", ["echo", "a b"], Path("/x"))[-2:] == ["echo", "a b"]
     assert f"--net=/proc/{os.getpid()}/ns/net" in host_command(record, "h1", ["true"], Path("/x"))
+
+
+def test_a_program_for_a_lab_that_is_still_starting_has_to_wait(run_root: Path) -> None:
+    registry.register(ABC)
+    with pytest.raises(LabError, match="still starting"):
+        exec_in_lab("h1", ["true"], ABC)
+    assert [path.name for path in (run_root / ABC).iterdir()] == ["state.json"]
 
 
 def test_the_reaper_ends_when_asked(run_root: Path) -> None:

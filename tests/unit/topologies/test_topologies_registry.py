@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from topologies import registry
+from topologies import reaper, registry
 from topologies.exec import exec_in_lab, host_command
 from topologies.processes import (
     Spawner,
@@ -220,6 +220,20 @@ def test_a_reaper_ends_only_the_lab_of_its_own_launcher(run_root: Path) -> None:
     registry.end_lab_of(ABC, mine.launcher_pid + 1, None)
     assert registry.find_lab(ABC) == mine
     registry.end_lab_of(ABC, mine.launcher_pid, None)
+    assert not run_root.exists()
+
+
+def test_a_reaper_waits_for_children_of_a_launcher_that_left_its_lab_only(
+    run_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(reaper, "sleep", waited.append)
+    monkeypatch.setattr(registry, "LOOK_AGAIN_S", 0.0)
+    reaper.end_what_is_left(ABC, os.getpid(), None)
+    assert waited == []
+    registry.register(ABC)
+    reaper.end_what_is_left(ABC, os.getpid(), None)
+    assert waited == [reaper.SETTLE_SECONDS]
     assert not run_root.exists()
 
 

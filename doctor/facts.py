@@ -37,7 +37,6 @@ class Facts:
     results_directory: str = ""
     results_free: int = 0
     """Bytes."""
-    cgroup: Attempt = NOT_TRIED
     seccomp: int = 0
     """Mode in /proc/self/status: 0 off, 1 strict, 2 a filter."""
     apparmor: str = ""

@@ -19,7 +19,6 @@ Part = Literal["lab", "features", "results", "containers", "benchmarks", "tests"
 """What a result is about. A lack in "lab" means that no lab can be built; "features": of a lab that can be."""
 
 LEAST_PYTHON: Final = (3, 11)
-LEAST_NODE: Final = (20, 19)
 LEAST_CORES: Final = 2.0
 LEAST_MEMORY: Final = 1 << 30
 """Bytes: the demo's fabric of 26 namespaces with its agents and controller takes about two thirds of it."""
@@ -224,11 +223,11 @@ def _features(facts: Facts) -> Iterator[CheckResult]:
         needed_for="TCP as a spec asks for it (profile ns2); without it hosts keep the kernel's settings",
         advice="in a container /proc/sys is read-only: docker/sysctls, run in it as root, makes these writable",
     )
-    yield _check_result(
+    yield _tried(
+        facts,
+        "cgroup v2",
         "cgroup v2",
         "features",
-        facts.cgroup.worked is not False,
-        value=facts.cgroup.said or "works",
         needed_for="judging whether a run was limited by the processor, by its own processes alone",
         advice="mount cgroup2 for writing; runs are judged by the whole machine else",
     )
@@ -284,7 +283,6 @@ def _benchmarks(facts: Facts) -> Iterator[CheckResult]:
             "losing packets in `bench agent`",
             f"apt-get install nftables; {_KERNEL.format('nf_tables')}",
         ),
-        ("bpf", "bpf filters", "nothing of Capstan's today", _KERNEL.format("cls_bpf")),
     ):
         yield _tried(facts, attempt, name, "benchmarks", needed_for=needed_for, advice=advice)
 
@@ -294,7 +292,7 @@ def _others(facts: Facts) -> Iterator[CheckResult]:
         answer = facts.versions.get(key, Attempt(False, "not asked"))
         good = answer.worked is True
         if key == "node":
-            good = good and _version(answer.said) >= LEAST_NODE
+            good = good and _builds_the_page(_version(answer.said))
         yield _check_result(
             name,
             part,
@@ -345,10 +343,15 @@ _VERSIONS: Final[tuple[tuple[str, str, Part, str, str], ...]] = (
         "node",
         "Node",
         "tests",
-        "building the dashboard (20.19 or newer)",
+        "building the dashboard (^20.19, or 22.12 or newer)",
         "the launcher installs its own where this one is too old or missing",
     ),
 )
+
+
+def _builds_the_page(node: tuple[int, ...]) -> bool:
+    """Return whether this version of Node does, as `setup/webui` asks for it."""
+    return node >= (22, 12) or (20, 19) <= node < (21,)
 
 
 def _version(text: str) -> tuple[int, ...]:

@@ -51,6 +51,7 @@ def examine(results: Path, *, everything: bool = True) -> Facts:
         mnexec = pool.submit(mininet_namespace) if root else None
         attempts = dict(trials.result()) if trials else dict.fromkeys(("namespaces", *TRIALS), NOT_TRIED)
         attempts["ovs datapath"] = datapath.result()
+        attempts["cgroup v2"] = control_group() if root else NOT_TRIED
         if mnexec is not None and attempts["namespaces"].worked:
             attempts["namespaces"] = mnexec.result()
         answers = {name: future.result() for name, future in versions.items()}
@@ -65,7 +66,6 @@ def examine(results: Path, *, everything: bool = True) -> Facts:
         memory_available=memory_available(read_file("/proc/meminfo")),
         results_directory=str(place),
         results_free=shutil.disk_usage(place).free,
-        cgroup=control_group(),
         seccomp=seccomp_mode(status),
         apparmor=apparmor_profile(),
         congestion_default=read_file("/proc/sys/net/ipv4/tcp_congestion_control").strip(),
@@ -115,7 +115,8 @@ def memory_available(meminfo: str) -> int:
 
 def nearest_directory(path: Path) -> Path:
     """Return *path*, or the nearest directory above it that exists."""
-    return next(place for place in (path.absolute(), *path.absolute().parents) if place.is_dir())
+    # Path.is_dir() raises an error for what may not be looked at, as below another user's closed directory.
+    return next(place for place in (path.absolute(), *path.absolute().parents) if os.path.isdir(place))
 
 
 def control_group() -> Attempt:

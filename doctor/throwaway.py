@@ -121,18 +121,13 @@ TRIALS: Mapping[str, Callable[[], None]] = {
     ),
     "tbf": _on_port(f"qdisc add dev {_PORT} root tbf rate 10mbit burst 3200 limit 40000"),
     "netem": _on_port(f"qdisc add dev {_PORT} root netem delay 1ms"),
-    "bpf": _on_port(
-        _HTB,
-        _CLASS,
-        f"filter add dev {_PORT} parent 1: protocol ip pref 1 bpf bytecode '1,6 0 0 0,' flowid 1:1",
-    ),
     "nftables": lambda: run("nft", "add", "table", "ip", "doctor"),
     "tun": _tun,
     "packet sockets": _packet_socket,
     "sysctls": _sysctl,
 }
 """What is tried in the namespace, in this order."""
-_ON_PORT = ("htb", "pfifo", "u32", "tbf", "netem", "bpf")
+_ON_PORT = ("htb", "pfifo", "u32", "tbf", "netem")
 
 
 def try_all() -> dict[str, tuple[bool, str]]:

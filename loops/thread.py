@@ -73,7 +73,14 @@ class LoopThread:
 
         def run() -> None:
             # Streams wait for sockets of their own, which the loop that Windows has by default cannot.
-            with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+            runner = asyncio.Runner(loop_factory=asyncio.SelectorEventLoop)
+            try:
+                runner.get_loop()
+            except Exception as error:  # where no descriptor is left
+                failure.append(error)
+                ready.set()
+                return
+            with runner:
                 runner.run(main())
 
         self._thread = self._make_thread(run, self._name)

@@ -27,6 +27,8 @@ def failure_text(file: Path, error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return f"{file}, line {error.lineno}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
+    # Absolute, as the import system has it, also of a file that was given relative to the working directory.
+    place = str(file.absolute())
+    lines = [frame.lineno for frame in frames if frame.filename == place]
     where = f", line {lines[-1]}" if lines else ""
     return f"{file}{where}: {type(error).__name__}: {error}"

@@ -27,7 +27,8 @@ def cores_awake() -> Iterator[None]:
     spinning: list[subprocess.Popen[bytes]] = []
     try:
         for core in sorted(os.sched_getaffinity(0)):
-            argv = [sys.executable, "-c", _SPIN, str(core), str(os.getpid())]
+            # -I: nothing from our working directory, which may be another user's.
+            argv = [sys.executable, "-I", "-c", _SPIN, str(core), str(os.getpid())]
             spinning.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE))
         for process in spinning:
             assert process.stdout is not None

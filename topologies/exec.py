@@ -55,11 +55,13 @@ def exec_in_lab(host: str, argv: Sequence[str], lab_id: str | None = None, **opt
         raise LabError("nothing to run: give a command, as in `capstan exec h1 -- ping h5`")
     record = find_lab(lab_id)
     with tempfile.NamedTemporaryFile("w", prefix="hosts-", dir=record.run_dir, encoding="utf-8") as names:
+        # Before the lab's own file of names is read, which is not there while it is still starting.
+        command = host_command(record, host, argv, Path(names.name))
         names.write((record.run_dir / HOSTS_FILE).read_text(encoding="utf-8"))
         if MACHINE_HOSTS.exists():
             names.write(MACHINE_HOSTS.read_text(encoding="utf-8", errors="replace"))
         names.flush()
-        command = host_command(record, host, argv, Path(names.name))
+        os.fchmod(names.fileno(), 0o644)  # it becomes /etc/hosts, also for programs that are not root's
         child = subprocess.Popen(command, env=lab_environment(record.lab_id, _environment()), **options)
         return _wait_passing_signals(child)
 
@@ -74,6 +76,7 @@ def _environment() -> dict[str, str]:
         variables["PYTHONPATH"] = os.pathsep.join(parts)
     if variables.get("PYTHONPYCACHEPREFIX", "").endswith("/capstan/pycache"):
         del variables["PYTHONPYCACHEPREFIX"]
+    variables.pop("PYTHONNOUSERSITE", None)
     return variables
 
 

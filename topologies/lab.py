@@ -23,6 +23,7 @@ from topologies.links import Link, shape_commands
 from topologies.machine import Datapath, best_datapath, check_machine, free_port, netem_present
 from topologies.namespaces import Namespace, run_batch, write_sysctls
 from topologies.nodes import MANAGER, Nodes, T
+from topologies.open_files import allow_open_files
 from topologies.ovs import OvsSwitch, SwitchSetting, create_database, faster_allocator
 from topologies.port_trees import PortTrees
 from topologies.port_writer import PortWriter
@@ -230,6 +231,7 @@ class Lab:
         check_machine()
         if self._record is not None:
             raise LabError(f"lab {self.lab_id} is started already")
+        allow_open_files()
         try:
             self._start()
         except BaseException:

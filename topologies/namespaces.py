@@ -27,6 +27,14 @@ COMMAND_S: Final = 60.0
 SIOCETHTOOL: Final = 0x8946
 # include/uapi/linux/ethtool.h: ETHTOOL_SRXCSUM, STXCSUM, STSO, SGSO, SGRO
 OFFLOAD_COMMANDS: Final = {"rx": 0x15, "tx": 0x17, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
+_LOOPBACK: Final = 1
+"""The index of `lo` in every namespace."""
+# include/uapi/linux/netlink.h, rtnetlink.h and if_link.h
+_NETLINK_HEADER: Final = struct.Struct("=IHHII")
+_LINK_HEADER: Final = struct.Struct("=BxHiII")
+_ATTRIBUTE: Final = struct.Struct("=HH")
+_REQUEST, _NEW_LINK, _GET_LINK, _ALIAS = 1, 16, 18, 20
+_ANSWER_BYTES: Final = 1 << 16
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -152,6 +160,27 @@ def disable_offloads(interface: str) -> None:
                 fcntl.ioctl(sock, SIOCETHTOOL, request.ljust(40, b"\0"))
             except OSError as error:
                 raise CommandError(f"cannot switch {name} off on {interface}: {error}") from error
+
+
+def loopback_alias() -> str:
+    """Return the alias of `lo` in the namespace that this thread is in; empty if it has none. Raises OSError."""
+    request = _NETLINK_HEADER.pack(_NETLINK_HEADER.size + _LINK_HEADER.size, _GET_LINK, _REQUEST, 0, 0)
+    request += _LINK_HEADER.pack(socket.AF_UNSPEC, 0, _LOOPBACK, 0, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
+        sock.send(request)
+        # The kernel has answered before send() returned.
+        answer = sock.recv(_ANSWER_BYTES, socket.MSG_DONTWAIT)
+    if _NETLINK_HEADER.unpack_from(answer)[1] != _NEW_LINK:
+        return ""
+    offset = _NETLINK_HEADER.size + _LINK_HEADER.size
+    while offset + _ATTRIBUTE.size <= len(answer):
+        size, kind = _ATTRIBUTE.unpack_from(answer, offset)
+        if kind == _ALIAS:
+            return answer[offset + _ATTRIBUTE.size : offset + size].rstrip(b"\0").decode(errors="replace")
+        if size < _ATTRIBUTE.size:
+            break
+        offset += (size + 3) & ~3
+    return ""
 
 
 def write_sysctls(values: Mapping[str, str]) -> list[str]:

@@ -10,11 +10,12 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ovsdb.port_queues import ONE_QUEUE, Applied, PortQueues, QueueCounters
-from topologies.links import Link, reshape_commands, shape_commands
+from topologies.links import Link, LinkError, reshape_commands, shape_commands
 from topologies.namespaces import CommandError, run, run_batch
 from topologies.wiring import LabHost, LabLink
 
@@ -63,7 +64,8 @@ class PortTrees:
         """Give ports (interfaces by name) their queues; return what each has then.
 
         check: look whether the kernel still has what was written last, and write it anew if not. A port whose last
-        commands failed is written anew in any case, so that its problem stays until they succeed.
+        commands failed is written anew in any case, so that its problem stays until they succeed. What a port cannot
+        have is its own problem: it keeps what it had, and the others get what they are to have.
         """
         every = {
             **wanted,
@@ -71,17 +73,24 @@ class PortTrees:
         }
         with self._lock:
             work = []
+            refused: dict[str, str] = {}
             whole = (self._intact(every) if check else set(every)) - self._unsure
             for name, queues in every.items():
                 link, had = self.shapes[self._at[name][0]], self._queues[name]
-                work.append((name, self._commands(name, (link, link), (had, queues), name in whole)))
-                self._queues[name] = queues
+                try:
+                    work.append((name, self._commands(name, (link, link), (had, queues), name in whole)))
+                    self._queues[name] = queues
+                except LinkError as error:
+                    refused[name] = str(error)
             problem = ""
             try:
                 self._run(work)
             except CommandError as error:
                 problem = str(error)
-            return {name: self._applied(name, problem) for name in wanted}
+            return {
+                name: replace(self._applied(name, refused.get(name, problem)), limit=queues.limit)
+                for name, queues in wanted.items()
+            }
 
     def counters(self, node: str) -> dict[str, tuple[QueueCounters, ...]]:
         """Return what the queues of a switch's ports hold and have sent, by interface."""

@@ -5,7 +5,6 @@ Every process carries CAPSTAN_LAB=<lab id> in its environment. Nothing is ever e
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import shutil
@@ -14,14 +13,14 @@ import subprocess
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
 from topologies.cgroup import born_in
 from topologies.children import start_child
-from topologies.namespaces import CommandError, Namespace, ProgramMissingError, complete
+from topologies.namespaces import Namespace, ProgramMissingError, loopback_alias
 
 LAB_VARIABLE: Final = "CAPSTAN_LAB"
 _PF_KTHREAD: Final = 0x00200000
@@ -191,15 +190,12 @@ def network_mark_line(lab_id: str) -> str:
 
 
 def _network_mark(pid: int) -> str | None:
-    """Return the mark of the namespace that a process is in."""
-    show = ["nsenter", f"--net=/proc/{pid}/ns/net", "ip", "-j", "link", "show", "dev", "lo"]
+    """Return the mark of the namespace that a process is in. Only a worker thread may ask."""
     try:
-        shown = complete(show)
-    except CommandError:
+        with closing(Namespace(pid)) as namespace, namespace.entered():
+            alias = loopback_alias()
+    except OSError:  # the process has ended
         return None
-    if shown.returncode:
-        return None
-    alias = json.loads(shown.stdout)[0].get("ifalias", "")
     return alias.removeprefix(f"{LAB_VARIABLE}=") if alias.startswith(f"{LAB_VARIABLE}=") else None
 
 
@@ -220,11 +216,11 @@ def lab_networks(lab_id: str, home: int | None) -> set[int]:
             networks.add(network)
         else:
             unknown[network] = pid
-    networks |= {
-        network
-        for network, pid in unknown.items()
-        if network not in networks and _network_mark(pid) == lab_id
-    }
+    asked = {network: pid for network, pid in unknown.items() if network not in networks}
+    if asked:
+        with ThreadPoolExecutor(1) as thread:
+            marks = thread.map(_network_mark, asked.values())
+            networks |= {network for network, mark in zip(asked, marks, strict=True) if mark == lab_id}
     return networks
 
 

@@ -24,18 +24,22 @@ SETTLED_SECONDS: Final = 1.0
 """While all switches are connected: to read the table takes the kernel 1 to 4 ms of CPU, for its hash table is large
 however few connections there are. A controller that is started again takes longer than this until it listens."""
 PATIENCE_SECONDS: Final = 0.25
-"""A switch that dials by itself has a connection by then."""
+"""A switch that has lost its connection and dials by itself has another by then."""
 AGAIN_SECONDS: Final = 1.5
 
 
 class RedialPolicy:
-    """Decides which switches should dial: those without a connection while a controller listens."""
+    """Decides which switches should dial: those without a connection while a controller listens.
+
+    One that was not there at the last look is dialled at once: switches that waited for it would go on waiting.
+    """
 
     def __init__(self, addresses: Mapping[str, str]) -> None:
         """Take addresses: a switch's name to its address on the management network."""
         self._addresses = dict(addresses)
         self._missing_since: dict[str, float] = {}
         self._dialled: dict[str, float] = {}
+        self._listened = False
 
     def watch_s(self, listening: bool, callers: Iterable[str]) -> float:
         """Return after how many seconds to look again."""
@@ -49,13 +53,16 @@ class RedialPolicy:
     def observe(self, now: float, listening: bool, callers: Iterable[str]) -> list[str]:
         """Return names of the switches to have dial, given who is connected at time *now* (seconds)."""
         connected = set(callers)
+        begins = listening and not self._listened
+        self._listened = listening
         due = []
         for name, address in self._addresses.items():
             if not listening or address in connected:
                 self._missing_since.pop(name, None)
                 continue
             missing = now - self._missing_since.setdefault(name, now)
-            if missing >= PATIENCE_SECONDS and now - self._dialled.get(name, float("-inf")) >= AGAIN_SECONDS:
+            waits = begins or missing >= PATIENCE_SECONDS
+            if waits and now - self._dialled.get(name, float("-inf")) >= AGAIN_SECONDS:
                 self._dialled[name] = now
                 due.append(name)
         return due

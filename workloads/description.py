@@ -23,11 +23,14 @@ FIRST_SOURCE_PORT: Final = 10_000
 LAST_SOURCE_PORT: Final = 32_000
 SOURCE_PORTS: Final = LAST_SOURCE_PORT - FIRST_SOURCE_PORT + 1
 """That are planned: below those that kernels give out by themselves (32768 on)."""
-MOST_LAB_FLOWS: Final = LAST_SOURCE_PORT // 2
-"""Of one run on switches, where each flow and each copy has a source port of its own."""
+MOST_LONG_FLOWS: Final = 1000
+MOST_LAB_FLOWS: Final = (SOURCE_PORTS - MOST_LONG_FLOWS) // 2
+"""Of one run on switches, beside background flows: each flow, and each copy of one, has a source port of its own."""
 MOST_FLOWS: Final = 1_000_000
 """Of one simulated run."""
 PORT_CHANGE: Final = 100
+LAST_SERVER_PORT: Final = FIRST_SOURCE_PORT - 1 - PORT_CHANGE
+"""Of an application: where its servers listen after a change is no flow's source port either."""
 Label = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9._-]{0,30}$")]
 Positive = Annotated[float, Meta(gt=0)]
 NotNegative = Annotated[float, Meta(ge=0)]
@@ -90,7 +93,7 @@ class Application:
     sizes: Annotated[Sizes, Meta(description="how large its flows are")]
     share: Annotated[Positive, Meta(description="its part of the load, relative to the others'")] = 1.0
     port: Annotated[
-        Annotated[int, Meta(ge=1024, le=FIRST_SOURCE_PORT - 1)] | None,
+        Annotated[int, Meta(ge=1024, le=LAST_SERVER_PORT)] | None,
         Meta(description="TCP port of its servers; left out: the generator's"),
     ] = None
     hosts: Annotated[
@@ -136,7 +139,10 @@ class LongFlows:
     """Background flows without an end: they send from the start of a run until it is over."""
 
     number: Annotated[
-        int, Meta(ge=1, le=1000, description="background flows that send from a run's start to its end")
+        int,
+        Meta(
+            ge=1, le=MOST_LONG_FLOWS, description="background flows that send from a run's start to its end"
+        ),
     ]
     pattern: Annotated[
         PatternName, Meta(description="who sends to whom; sources and destinations are dealt out in turn")

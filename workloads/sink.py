@@ -6,6 +6,7 @@ import contextlib
 import socket
 from collections.abc import Iterable
 from functools import partial
+from time import monotonic
 from typing import Final
 
 from workloads.flow_header import ACKNOWLEDGEMENT, ENDLESS, HEADER_BYTES, decode_header
@@ -15,6 +16,8 @@ from workloads.tcp_info import tcp_info
 
 WAKE_BYTES: Final = 16 * 1024
 """The kernel wakes a sink for this much at a time (SO_RCVLOWAT): a wake-up per packet would cost a core."""
+ACCEPT_AGAIN_S: Final = 0.1
+"""After an accept that failed: a process without a descriptor left would be asked again at once, and for ever."""
 _CHUNK: Final = 256 * 1024
 _KEEPALIVE: Final = {socket.TCP_KEEPIDLE: 10, socket.TCP_KEEPINTVL: 2, socket.TCP_KEEPCNT: 3}
 """Seconds, seconds, probes: of a copy that gave way before its header, nothing may ever show but a lost RST."""
@@ -30,14 +33,17 @@ class Sink:
         self._open: set[_Incoming] = set()
         self._closed: dict[tuple[int, int], ReceivedFlow] = {}
         self._listener = _listen(port)
+        self._resting: set[socket.socket] = set()
+        """Listeners that are not watched for a moment."""
         self.port: int = self._listener.getsockname()[1]
-        loop.watch(self._listener, READ, partial(self._accept, self._listener))
+        self._watch(self._listener)
 
     def listen_also(self, ports: Iterable[int]) -> None:
         """Listen on these ports too, and on no others but the first. Raise OSError if one is taken."""
         wanted = set(ports) - {self.port}
         for port in set(self._others) - wanted:
             listener = self._others.pop(port)
+            self._resting.discard(listener)
             self._loop.forget(listener)
             listener.close()
         for port in sorted(wanted - set(self._others)):
@@ -45,7 +51,20 @@ class Sink:
                 self._others[port] = listener = _listen(port)
             except OSError as error:
                 raise OSError(error.errno, f"the sink cannot listen on TCP port {port}: {error}") from None
-            self._loop.watch(listener, READ, partial(self._accept, listener))
+            self._watch(listener)
+
+    def _watch(self, listener: socket.socket) -> None:
+        self._loop.watch(listener, READ, partial(self._accept, listener))
+
+    def _rest(self, listener: socket.socket) -> None:
+        self._loop.forget(listener)
+        self._resting.add(listener)
+        self._loop.at(monotonic() + ACCEPT_AGAIN_S, partial(self._go_on, listener))
+
+    def _go_on(self, listener: socket.socket) -> None:
+        if listener in self._resting:
+            self._resting.remove(listener)
+            self._watch(listener)
 
     def _accept(self, listener: socket.socket, _: int) -> None:
         for _ in range(64):
@@ -53,8 +72,11 @@ class Sink:
                 connection, _address = listener.accept()
             except BlockingIOError:
                 return
-            except OSError:
+            except ConnectionAbortedError:
                 continue  # the peer gave up between its SYN and now
+            except OSError:
+                self._rest(listener)
+                return
             connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -96,6 +118,9 @@ class Sink:
             abort_on_close(incoming.connection)
             self.close_flow(incoming)
         self._closed.clear()
+        # What was to end their rest may have been dropped with the run's timers.
+        for listener in list(self._resting):
+            self._go_on(listener)
 
     @property
     def buffer(self) -> bytearray:

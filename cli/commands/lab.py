@@ -77,11 +77,7 @@ def exec_command(host: str, command: tuple[str, ...], lab_id: str | None) -> Non
     need_root("exec")
     from topologies.exec import exec_in_lab
 
-    try:
-        code = exec_in_lab(host, list(command), lab_id)
-    except FileNotFoundError:
-        fail(f"program {command[0]!r} is not installed on this machine", code=127)
-    sys.exit(code)
+    sys.exit(exec_in_lab(host, list(command), lab_id))
 
 
 @click.command("scheme", epilog="Examples:  ./capstan scheme caps    ./capstan scheme my-scheme.yaml")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from tests.waiting import eventually
 from topologies.cgroup import members, place_for
 from topologies.fabric_spec import FabricSpec
 from topologies.lab import Lab
-from topologies.processes import start_time
+from topologies.processes import lab_networks, start_time
 from topologies.registry import LabError, find_lab, labs
 
 HERE = Path(__file__).parent
@@ -98,6 +99,21 @@ def test_stop_ends_programs_that_hide() -> None:
         pid = int(hidden.stdout.readline())
         assert start_time(pid) is not None
     assert start_time(pid) is None
+
+
+def test_a_namespace_is_known_by_its_mark_without_a_program_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = f"{shutil.which('ip')} link set dev lo up alias CAPSTAN_LAB=marked"
+    command = ["unshare", "--net", "env", "-i", "/bin/sh", "-c", f"{mark}; echo there; exec sleep 1000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as hidden:
+        try:
+            assert hidden.stdout is not None
+            assert hidden.stdout.readline() == b"there\n"
+            monkeypatch.setenv("PATH", "/nowhere")
+            own = os.stat(f"/proc/{hidden.pid}/ns/net").st_ino
+            assert lab_networks("marked", None) == {own}
+            assert lab_networks("other", None) == set()
+        finally:
+            hidden.kill()
 
 
 def test_a_program_ends_with_the_process_that_started_the_lab() -> None:

@@ -59,6 +59,12 @@ def test_hosts_are_known_by_name(lab: Lab) -> None:
     assert left == []
 
 
+def test_programs_that_are_not_roots_know_hosts_by_name_too(lab: Lab) -> None:
+    as_a_user = ("setpriv", "--reuid=65534", "--clear-groups", "--")
+    code, out = run(lab, "h1", *as_a_user, "getent", "ahostsv4", "h2")
+    assert (code, out.split(" ")[0]) == (0, "10.128.1.2")
+
+
 def test_it_runs_in_the_host(lab: Lab) -> None:
     assert "h2-eth0" in run(lab, "h2", "ip", "-o", "link")[1]
     assert run(lab, "h2", "printenv", "CAPSTAN_LAB") == (0, f"{lab.lab_id}\n")
@@ -71,11 +77,12 @@ def test_it_runs_in_the_host(lab: Lab) -> None:
 )
 def test_programs_do_not_see_where_capstan_has_its_modules(lab: Lab, given: str, seen: str | None) -> None:
     prefix = "/root/.cache/capstan/pycache"
-    process = start(lab, "h1", "env", PYTHONPATH=given, PYTHONPYCACHEPREFIX=prefix, OTHER="kept")
+    launchers = {"PYTHONPATH": given, "PYTHONPYCACHEPREFIX": prefix, "PYTHONNOUSERSITE": "1"}
+    process = start(lab, "h1", "env", **launchers, OTHER="kept")
     out, _ = process.communicate(timeout=PATIENCE_S)
     variables = dict(line.split("=", 1) for line in out.splitlines() if "=" in line)
     assert variables.get("PYTHONPATH") == seen
-    assert "PYTHONPYCACHEPREFIX" not in variables
+    assert not {"PYTHONPYCACHEPREFIX", "PYTHONNOUSERSITE"} & variables.keys()
     assert variables["OTHER"] == "kept"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import subprocess
+import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -28,6 +30,28 @@ def test_a_shell_that_dies_is_an_error_with_its_last_words() -> None:
         "mnexec",
         r"LabError mgmt's shell ended with exit code 1 \(mnexec: unshare: No space left on device\): .*seccomp",
     )
+
+
+FEW_FILES: Final = """
+import resource
+from topologies.fabric_spec import FabricSpec
+from topologies.lab import Lab
+resource.setrlimit(resource.RLIMIT_NOFILE, (24, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+with Lab(FabricSpec(leaves=1, spines=1, hosts_per_leaf=1)) as lab:
+    print(lab.popen("h1", ["sh", "-c", "ulimit -n"], stdout=-1).communicate()[0].decode())
+"""
+
+
+def test_a_lab_has_the_files_that_it_needs_where_programs_get_few() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FEW_FILES],
+        cwd=Path(registry.__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 24
 
 
 HANGS: Final = {
@@ -108,9 +132,6 @@ def test_an_interrupt_while_a_taken_id_is_registered_ends_nothing_of_the_other_l
 
 def _reaper_of_another_process(lab_id: str) -> object:
     """Start a reaper whose launcher is not the process that has the other lab."""
-    import subprocess
-    import sys
-
     argv = [sys.executable, "-m", "topologies.reaper", lab_id, str(os.getppid())]
     return subprocess.Popen(argv, stdin=subprocess.PIPE, cwd=Path(registry.__file__).parents[1])
 

@@ -98,6 +98,7 @@ class HttpFront:
         ours, theirs = socket.socketpair()
         argv = [
             sys.executable,
+            "-P",  # nothing from our working directory, which may be another user's
             "-m",
             "controller.api.front",
             str(theirs.fileno()),

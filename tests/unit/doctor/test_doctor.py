@@ -37,7 +37,7 @@ from topologies.machine import (
 
 ROOT = Path(__file__).resolve().parents[3]
 SYSTEM_PYTHON = "/usr/bin/python3"
-ATTEMPTS = ("namespaces", *TRIALS, "ovs datapath")
+ATTEMPTS = ("namespaces", *TRIALS, "ovs datapath", "cgroup v2")
 NEEDED_ATTEMPTS = {"namespaces", "veth", "htb", "pfifo", "tun", "packet sockets"}
 VERSIONS = ("mininet", "openvswitch", "docker", "compose", "chromium", "node")
 NEEDED_VERSIONS = {"mininet", "openvswitch"}
@@ -51,7 +51,6 @@ GOOD = Facts(
     memory_available=LEAST_MEMORY,
     results_directory="/somewhere",
     results_free=LEAST_DISK,
-    cgroup=WORKS,
     congestion_default="cubic",
     congestion_available=("reno", "cubic"),
     versions={name: Attempt(True, "v20.19.0") for name in VERSIONS},
@@ -97,7 +96,7 @@ def test_a_lab_can_be_built_exactly_where_nothing_that_it_needs_is_lacking(
             missing_programs={name: PROGRAMS[name] for name in programs},
             attempts={name: Attempt(False, "no") if name in attempts else WORKS for name in ATTEMPTS},
             versions={
-                name: Attempt(False, "no") if name in versions else Attempt(True, "v22.0")
+                name: Attempt(False, "no") if name in versions else Attempt(True, "v22.12")
                 for name in VERSIONS
             },
             congestion_available=("cubic",) if cubic else ("reno",),
@@ -133,16 +132,24 @@ def test_what_was_not_tried_is_neither_good_nor_bad_and_promises_no_lab() -> Non
         ({"cores": Cores(8, quota=1.5)}, "cores"),
         ({"memory_available": LEAST_MEMORY - 1}, "memory"),
         ({"results_free": LEAST_DISK - 1}, "disk"),
-        ({"cgroup": Attempt(False, "none")}, "cgroup v2"),
+        ({"attempts": {**GOOD.attempts, "cgroup v2": Attempt(False, "none")}}, "cgroup v2"),
         ({"environment": False}, "environment"),
-        ({"versions": {**GOOD.versions, "node": Attempt(True, "v20.18.3")}}, "Node"),
-        ({"versions": {**GOOD.versions, "node": Attempt(True, "strange")}}, "Node"),
+        *(
+            ({"versions": {**GOOD.versions, "node": Attempt(True, version)}}, "Node")
+            for version in ("v20.18.3", "v21.7.3", "v22.0.0", "v22.11.0", "strange")
+        ),
     ],
 )
 def test_a_limit_is_named_and_a_lab_can_still_be_built(change: dict[str, object], name: str) -> None:
     report = judge(dataclasses.replace(GOOD, **change))  # type: ignore[arg-type]
     assert [(finding.name, finding.state) for finding in report.wrong] == [(name, "limited")]
     assert report.lab
+
+
+@pytest.mark.parametrize("version", ["v20.19.0", "v20.30.1", "v22.12.0", "v23.0.0", "v24.1.0"])
+def test_what_builds_the_page_is_good(version: str) -> None:
+    versions = {**GOOD.versions, "node": Attempt(True, version)}
+    assert judge(dataclasses.replace(GOOD, versions=versions)).wrong == ()
 
 
 @pytest.mark.parametrize(("seccomp", "apparmor"), [(2, ""), (0, "docker-default (enforce)")])
@@ -180,6 +187,7 @@ def test_what_the_kernel_reports_is_read() -> None:
 def test_free_space_is_that_of_the_nearest_directory_there_is(tmp_path: Path) -> None:
     assert nearest_directory(tmp_path / "no" / "such") == tmp_path
     assert nearest_directory(tmp_path) == tmp_path
+    assert nearest_directory(tmp_path / ("x" * 300) / "below") == tmp_path, "the kernel refuses to look"
 
 
 def test_a_program_that_is_missing_or_fails_says_so(tmp_path: Path) -> None:
@@ -204,6 +212,19 @@ def test_this_machine_is_examined_without_root_too() -> None:
     assert set(facts.attempts) == set(ATTEMPTS)
     assert (facts.attempts["htb"].worked is None) == (os.geteuid() != 0)
     assert facts.versions == {}
+
+
+def test_what_needs_root_is_not_judged_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    facts = examine(ROOT, everything=False)
+    assert {name for name, attempt in facts.attempts.items() if attempt.worked is None} == {
+        *("namespaces", *TRIALS, "cgroup v2")
+    }
+    found = {finding.name: finding for finding in judge(facts).findings}
+    assert (found["cgroup v2"].state, found["cgroup v2"].advice) == (
+        "unknown",
+        "sudo ./capstan doctor tries it",
+    )
 
 
 def doctor(program: list[str], **environment: str) -> subprocess.CompletedProcess[str]:

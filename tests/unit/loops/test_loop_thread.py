@@ -90,6 +90,24 @@ def test_an_opening_that_fails_is_closed_and_raised(raised: Exception, said: str
     assert recorder.done == ["open", "close"]
 
 
+@pytest.mark.timeout(60)
+def test_a_loop_that_cannot_be_made_is_raised_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_descriptors() -> asyncio.AbstractEventLoop:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(asyncio, "SelectorEventLoop", without_descriptors)
+    recorder = Recorder()
+    thread = loop_of(recorder)
+    with pytest.raises(ClosedError, match=r"the loop cannot be opened: .*Too many open files"):
+        thread.start()
+    assert recorder.done == []
+    thread.stop()
+    monkeypatch.undo()
+    thread.start()
+    thread.stop()
+    assert recorder.done == ["open", "close"]
+
+
 @pytest.mark.parametrize("errors_end", [False, True])
 def test_an_error_of_a_callback_ends_the_thread_where_that_is_asked_for(errors_end: bool) -> None:
     recorder = Recorder()

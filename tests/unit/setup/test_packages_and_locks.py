@@ -27,6 +27,15 @@ def test_every_package_says_for_whom_how_it_is_known_and_why() -> None:
         assert why
 
 
+def test_python_of_the_set_up_imports_nothing_from_the_directory_it_is_started_in() -> None:
+    started = []
+    for script in ("capstan", "setup/environment", "setup/native", "setup/webui"):
+        text = (ROOT / script).read_text()
+        started += re.findall(r"(?:log_to|exec|!|\$\() *\S*python3?\"? (-\w+)", text)
+    assert len(started) >= 5
+    assert {flag for flag in started if flag not in ("-I", "-P")} == set()
+
+
 def pins(lock: str) -> dict[tuple[str, str | None], str]:
     text = (ROOT / lock).read_text()
     return {

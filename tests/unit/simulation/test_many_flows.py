@@ -48,7 +48,7 @@ def test_a_lab_refuses_what_it_has_no_ports_for(tmp_path: Path) -> None:
     spec.write_text(text.replace("count: 20", "count: 20000"), encoding="utf-8")
     answer = CliRunner().invoke(capstan, ["check", str(spec)])
     assert answer.exit_code == 0, answer.output
-    assert "20000 flows are too many for one run on switches (16000)" in answer.stdout
+    assert "20000 flows are too many for one run on switches (10500)" in answer.stdout
 
 
 def test_check_refuses_more_flows_than_the_sending_hosts_have_ports(tmp_path: Path) -> None:

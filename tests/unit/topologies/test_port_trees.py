@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ovsdb.port_queues import ONE_QUEUE
+from ovsdb.port_queues import ONE_QUEUE, PortLimit
 from topologies.links import Link
 from topologies.namespaces import CommandError
 from topologies.port_trees import PortTrees
@@ -36,7 +36,13 @@ def at_once(_node: str, work: Callable[[], Any]) -> Future[Any]:
 class Ports:
     """A link between two switches, whose `tc` is a program that notes its lines and fails while a file is there."""
 
-    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        *shapes: Link,
+        netem: bool = False,
+    ) -> None:
         program = directory / "tc"
         program.write_text(TC, encoding="utf-8")
         program.chmod(0o755)
@@ -44,11 +50,14 @@ class Ports:
         monkeypatch.setenv("PATH", f"{directory}:/usr/bin:/bin")
         monkeypatch.setenv("TC_LOG", str(self._log))
         monkeypatch.setenv("TC_FAILS", str(self._fails))
-        ends = [
-            SimpleNamespace(name=f"{node}-eth1", node=SimpleNamespace(name=node)) for node in ("l1", "s1")
-        ]
-        link = SimpleNamespace(name="l1-s1", shape=SHAPE, intf1=ends[0], intf2=ends[1])
-        self.trees = PortTrees([link], netem=False, inside=at_once)  # type: ignore[list-item]
+        links = []
+        for number, shape in enumerate(shapes or (SHAPE,), 1):
+            nodes = ("l1", f"s{number}")
+            ends = [
+                SimpleNamespace(name=f"{node}-eth{number}", node=SimpleNamespace(name=node)) for node in nodes
+            ]
+            links.append(SimpleNamespace(name=f"l1-s{number}", shape=shape, intf1=ends[0], intf2=ends[1]))
+        self.trees = PortTrees(links, netem=netem, inside=at_once)  # type: ignore[arg-type]
 
     def fail(self, fails: bool) -> None:
         if fails:
@@ -99,3 +108,21 @@ def test_a_link_that_could_not_be_reshaped_is_written_anew(ports: Ports) -> None
     ]
     ports.trees.reshape("l1-s1", SHAPE)
     assert not ports.written()
+
+
+def test_a_delay_that_a_link_cannot_have_is_the_problem_of_its_ports_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels delay by netem, which counts packets: a link whose buffer is in bytes has no delay in a lab."""
+    in_bytes = Link(rate_mbps=10, buffer_bytes=150_000)
+    ports = Ports(tmp_path, monkeypatch, in_bytes, SHAPE, netem=True)
+    slower = replace(ONE_QUEUE, limit=PortLimit(delay_us=1000))
+    applied = ports.trees.set_queues({"l1-eth1": slower, "l1-eth2": slower})
+    assert "buffer_bytes beside delay_ms" in applied["l1-eth1"].problem
+    assert applied["l1-eth2"].problem == ""
+    assert {port.limit for port in applied.values()} == {slower.limit}, "the problem is of what was asked for"
+    lines = ports.written()
+    assert lines
+    assert all("dev l1-eth2 " in line for line in lines)
+    assert ports.trees.set_queues({"l1-eth1": ONE_QUEUE})["l1-eth1"].problem == ""
+    assert not ports.written(), "it has what it had all along"

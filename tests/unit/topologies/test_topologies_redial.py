@@ -45,21 +45,39 @@ def test_no_listener_no_dialling() -> None:
     assert all(policy.observe(tick / 10, False, []) == [] for tick in range(200))
 
 
-def test_a_new_listener_is_called_soon_and_only_by_who_is_missing() -> None:
+@pytest.mark.parametrize("looks_before", [0, 1])
+def test_a_new_listener_is_called_at_once_and_only_by_who_is_missing(looks_before: int) -> None:
     policy = RedialPolicy(SWITCHES)
-    policy.observe(0, False, [])
+    for look in range(looks_before):
+        policy.observe(look - looks_before, False, [])
     dialled = [(tick / 20, policy.observe(tick / 20, True, ["198.18.0.11"])) for tick in range(20)]
-    assert [(now, names) for now, names in dialled if names] == [(PATIENCE_SECONDS, ["l1"])]
+    assert [(now, names) for now, names in dialled if names] == [(0, ["l1"])]
+
+
+def test_a_controller_that_was_away_for_a_look_is_called_at_once() -> None:
+    policy = RedialPolicy({"l1": "198.18.0.10"})
+    assert policy.observe(0, True, ["198.18.0.10"]) == []
+    assert policy.observe(1.0, False, []) == []
+    assert policy.observe(1.3, True, []) == ["l1"]
+
+
+def test_a_switch_that_loses_its_connection_has_a_moment_to_dial_by_itself() -> None:
+    policy = RedialPolicy(SWITCHES)
+    policy.observe(0, True, SWITCHES.values())
+    dialled = [(tick / 20, policy.observe(tick / 20, True, ["198.18.0.11"])) for tick in range(1, 20)]
+    assert [(now, names) for now, names in dialled if names] == [(1 / 20 + PATIENCE_SECONDS, ["l1"])]
 
 
 def test_a_switch_that_calls_by_itself_is_left_alone() -> None:
     policy = RedialPolicy(SWITCHES)
-    assert policy.observe(0, True, []) == []
+    assert policy.observe(0, True, SWITCHES.values()) == []
+    assert policy.observe(0.05, True, []) == []
     assert all(policy.observe(tick / 10, True, SWITCHES.values()) == [] for tick in range(1, 100))
 
 
 def test_it_is_tried_again_but_not_all_the_time() -> None:
     policy = RedialPolicy({"l1": "198.18.0.10"})
+    policy.observe(-0.01, True, ["198.18.0.10"])
     times = [tick / 100 for tick in range(1000) if policy.observe(tick / 100, True, [])]
     assert len(times) == pytest.approx((10 - PATIENCE_SECONDS) / AGAIN_SECONDS, abs=1)
     assert all(later - earlier >= AGAIN_SECONDS - 1e-9 for earlier, later in itertools.pairwise(times))

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from topologies import registry
-from topologies.exec import host_command
+from topologies import reaper, registry
+from topologies.exec import exec_in_lab, host_command
 from topologies.processes import (
     Spawner,
     end_processes,
@@ -195,6 +195,13 @@ def test_exec_says_what_is_wrong() -> None:
     assert f"--net=/proc/{os.getpid()}/ns/net" in host_command(record, "h1", ["true"], Path("/x"))
 
 
+def test_a_program_for_a_lab_that_is_still_starting_has_to_wait(run_root: Path) -> None:
+    registry.register(ABC)
+    with pytest.raises(LabError, match="still starting"):
+        exec_in_lab("h1", ["true"], ABC)
+    assert [path.name for path in (run_root / ABC).iterdir()] == ["state.json"]
+
+
 def test_the_reaper_ends_when_asked(run_root: Path) -> None:
     """Without a lab there is nothing to end; it must still go when its launcher's pipe closes."""
     done = subprocess.run(
@@ -213,6 +220,20 @@ def test_a_reaper_ends_only_the_lab_of_its_own_launcher(run_root: Path) -> None:
     registry.end_lab_of(ABC, mine.launcher_pid + 1, None)
     assert registry.find_lab(ABC) == mine
     registry.end_lab_of(ABC, mine.launcher_pid, None)
+    assert not run_root.exists()
+
+
+def test_a_reaper_waits_for_children_of_a_launcher_that_left_its_lab_only(
+    run_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(reaper, "sleep", waited.append)
+    monkeypatch.setattr(registry, "LOOK_AGAIN_S", 0.0)
+    reaper.end_what_is_left(ABC, os.getpid(), None)
+    assert waited == []
+    registry.register(ABC)
+    reaper.end_what_is_left(ABC, os.getpid(), None)
+    assert waited == [reaper.SETTLE_SECONDS]
     assert not run_root.exists()
 
 

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from tests.unit.workloads.test_workloads_plan import hosts
 from workloads.applications import ApplicationsError, describe, hosts_of, mean_bytes, parts
-from workloads.description import PORT_CHANGE, Application, Arrivals, Flows, Sizes, Workload
+from workloads.description import (
+    FIRST_SOURCE_PORT,
+    LAST_SERVER_PORT,
+    PORT_CHANGE,
+    Application,
+    Arrivals,
+    Flows,
+    Sizes,
+    Workload,
+)
 from workloads.loop import Loop
 from workloads.plan import Plan, PlanError, build_plan
 from workloads.sink import Sink
@@ -56,6 +65,8 @@ def test_an_application_changes_its_port_after_the_lead_in_and_nothing_else_chan
         moved = one.application == "large" and one.counted
         assert other.port == (one.port or 0) + (PORT_CHANGE if moved else 0)
         assert replace(other, port=one.port) == one
+    highest = replace(LARGE, port=LAST_SERVER_PORT)
+    assert max(plan(highest, lead_in_s=20.0, changes_port="large").ports) < FIRST_SOURCE_PORT
     for wrong in ({"changes_port": "large"}, {"changes_port": "other", "lead_in_s": 1.0}):
         with pytest.raises(ApplicationsError, match="must be an application with a port"):
             plan(SMALL, LARGE, **wrong)

@@ -1,10 +1,22 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from workloads.arrivals import ArrivalsError, busy_s, flow_rate, rate_at_load, start_times
-from workloads.description import Arrivals, Endpoint, Flows, LongFlows, PatternName, Sizes, Workload
+from workloads.description import (
+    MOST_LAB_FLOWS,
+    MOST_LONG_FLOWS,
+    Arrivals,
+    Endpoint,
+    Flows,
+    LongFlows,
+    PatternName,
+    Sizes,
+    Workload,
+)
 from workloads.patterns import PatternError, pairs
 from workloads.plan import PlanError, build_plan, offered_capacity_bps
 
@@ -69,6 +81,15 @@ def test_changing_the_sizes_leaves_times_pairs_and_ports(seed: int) -> None:
         )
     assert {flow.traffic_class for flow in one.sized} == {"short"}
     assert {flow.traffic_class for flow in two.sized} == {"long"}
+
+
+def test_every_flow_of_the_largest_run_on_switches_has_a_port_for_its_copy() -> None:
+    largest = replace(workload(MOST_LAB_FLOWS), long_flows=LongFlows(MOST_LONG_FLOWS))
+    plan = build_plan(largest, hosts(2, 4), seed=1, repeat=0, warm_up_s=1.0, capacity_bps=None)
+    assert len(plan.sized) == MOST_LAB_FLOWS
+    ports = [flow.source_port for flow in plan.flows] + [flow.copy_port for flow in plan.sized]
+    assert None not in ports
+    assert len(set(ports)) == len(ports)
 
 
 def test_a_plan_has_what_was_asked_for() -> None:

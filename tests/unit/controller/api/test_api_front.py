@@ -308,6 +308,17 @@ def test_what_is_being_answered_when_asked_to_end_is_answered() -> None:
             socket.create_connection(("127.0.0.1", port), timeout=60)
 
 
+def test_it_imports_nothing_from_where_the_controller_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported = tmp_path / "imported"
+    (tmp_path / "resource.py").write_text(f"open({str(imported)!r}, 'a').close()\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with serving() as one:
+        assert one.get("/bytes/1")[0] == 200
+    assert not imported.exists()
+
+
 WITHOUT_DESCRIPTORS = """
 import os, resource, signal, threading
 from controller.api.front.limits import FrontSettings

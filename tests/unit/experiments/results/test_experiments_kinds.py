@@ -88,7 +88,7 @@ def test_tables_and_claims_have_them() -> None:
         (
             "applications: [{name: a, sizes: {kind: fixed, bytes: 9}, port: 12000}]",
             "workload.flows.applications[0].port",
-            "9999",
+            "9899",
         ),
         (
             "applications: [{name: a, sizes: {kind: fixed, bytes: 9}, hosts: [h1, h99]}]",

@@ -45,7 +45,6 @@ pub struct Host {
     pub(super) asked: Vec<Message<Destination>>,
     /// By host: those that it has spoken to.
     known: Vec<Option<PeerId>>,
-    sweep_at: Seconds,
     /// Its entry in the heap, and what of agents' time that is.
     pub timer: Time,
     pub due: Seconds,
@@ -74,7 +73,6 @@ impl Host {
             connection,
             asked: Vec::new(),
             known: vec![None; settings.addresses.len()],
-            sweep_at: 1.0,
             timer: NEVER,
             due: Seconds::INFINITY,
         }
@@ -171,17 +169,12 @@ impl Host {
         self.pass_delivered(now, delivered);
     }
 
-    /// Run what is due.
+    /// Run what is due. No flow is forgotten for its silence: agents' clocks are fast, TCP's time-outs are not, and a
+    /// flow's end is known (`Overlay::end`).
     pub fn expired(&mut self, now: Seconds, out: &mut Vec<Datagram>, delivered: &mut Vec<Inner>) {
         self.gate.handle_timer(now);
         self.sender.handle_timer(&mut self.peers, now);
         self.receiver.handle_timer(&mut self.sender, &mut self.peers, now);
-        // A flow that waits is silent, for closed windows are not probed: it must not pass for an idle one.
-        if now >= self.sweep_at && !self.gate.is_in_force() {
-            self.sweep_at = now + 1.0;
-            self.sender.sweep(|_| false, now);
-            self.receiver.sweep(&mut self.peers, now);
-        }
         self.depart(out);
         self.pass_delivered(now, delivered);
     }

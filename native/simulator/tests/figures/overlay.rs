@@ -14,6 +14,7 @@ use simulator::random::{Purpose, Stream};
 use simulator::simulation::Simulation;
 use simulator::time::{Rate, MICROSECOND, MILLISECOND, SECOND};
 use simulator::topology::{FatTree, Shape};
+use simulator::transport::Transport;
 
 fn config(shape: Shape, packets: u32) -> Config {
     agents(shape, packets, 10, true)
@@ -212,6 +213,23 @@ fn acknowledgements_time_the_flow_that_they_acknowledge() {
     };
     // Without a round trip both have the estimate that they began with, and as many repairs.
     assert_ne!(repairs(0.05), repairs(0.5));
+}
+
+#[test]
+fn agents_forget_no_flow_that_waits_for_its_time_out() {
+    let mut config = agents(leaf_spine(2, 2, 1, 10, 1), 2, 10, false);
+    let Transport::Tcp(tcp) = &mut config.transport else { unreachable!() };
+    tcp.least_timeout = 200 * MILLISECOND; // 100 s of agents' clocks
+    let window = demand(0, 0, 2, 10 * u64::from(PAYLOAD));
+    let beside = (1..40).map(|row| demand(row * 10 * MILLISECOND, 0, 2, 1000)); // their feedback keeps agents awake
+    let demands: Vec<Demand> = std::iter::once(window).chain(beside).collect();
+    let mut settings = settings(PathSettings::FlowHash, Group::Hash, None, 4, demands.len());
+    settings.clock = 500.0;
+    let simulation = run(config, demands, settings);
+    assert!(simulation.outcomes()[0].timeouts > 0, "the end of its window is lost, and nothing shows that");
+    for (outcome, record) in simulation.outcomes().iter().zip(simulation.records()) {
+        assert_eq!(record.packets, outcome.sent);
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -14,17 +14,27 @@ P = TypeVar("P", bound="subprocess.Popen[Any]")
 
 
 def start_child(start: Callable[[], P], thread: Executor) -> P:
-    """Return the child that *start* makes in *thread*; where an exception interrupts the wait for it, end the child.
+    """Return the child that *start* makes in *thread*; where an exception interrupts that, end it, or start none.
 
     Signals' handlers run in the main thread. One that raises within `Popen()` there, after the fork, would leave a
-    child that no variable holds.
+    child that no variable holds; one that raises within `submit()`, a thread that no variable holds, and its future.
     """
-    started = thread.submit(start)
+    started: Future[P] = Future()
+
+    def run() -> None:
+        if started.set_running_or_notify_cancel():
+            try:
+                started.set_result(start())
+            except BaseException as error:
+                started.set_exception(error)
+
     try:
+        thread.submit(run)
         return started.result()
     except BaseException:
-        with suppress(Exception):
-            end_child(started.result())
+        if not started.cancel():
+            with suppress(Exception):
+                end_child(started.result())
         raise
 
 

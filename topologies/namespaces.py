@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from capstan_client.errors import CapstanError
-from topologies.children import end_child
+from topologies.children import end_child, start_child
 
 CLONE_NEWNET: Final = 0x40000000
 COMMAND_S: Final = 60.0
@@ -106,7 +106,7 @@ def complete(
         # Signals' handlers run in the main thread: one that raises there within `Popen()`, after the fork, or between
         # two calls, would leave a child that no variable holds.
         with ThreadPoolExecutor(1) as thread:
-            return _completed(thread.submit(start).result(), argv, text)
+            return _completed(start_child(start, thread), argv, text)
     except BaseException:
         for process in started:
             end_child(process)

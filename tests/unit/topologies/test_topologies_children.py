@@ -90,13 +90,18 @@ def test_a_command_that_is_interrupted_while_it_starts_leaves_no_process() -> No
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     ("file", "function"),
-    [("namespaces.py", "_completed"), ("subprocess.py", "__enter__"), ("subprocess.py", "communicate")],
+    [
+        ("threading.py", "Event.wait"),  # a thread begins
+        ("namespaces.py", "_completed"),
+        ("subprocess.py", "Popen.__enter__"),
+        ("subprocess.py", "Popen.communicate"),
+    ],
 )
 def test_a_command_that_is_interrupted_between_two_calls_leaves_no_process(file: str, function: str) -> None:
     """Python looks for signals where a function begins: the caller may have let go of the child by then."""
 
     def interrupt(frame: FrameType, event: str, _: object) -> None:
-        if frame.f_code.co_name == function and frame.f_code.co_filename.endswith(f"/{file}"):
+        if frame.f_code.co_qualname == function and frame.f_code.co_filename.endswith(f"/{file}"):
             sys.settrace(None)
             raise Interrupted
 

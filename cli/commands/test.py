@@ -32,7 +32,7 @@ _PYTEST: Final = [sys.executable, "-m", "pytest"]
 _IMPORTS: Final = Path(sys.executable).with_name("lint-imports")
 _MYPY: Final = ("mypy",)
 _WITHOUT_LAB: Final = ("tests/unit", "tests/fuzz")
-_COMPUTING: Final = ("tests/world", "tests/unit/controller/api/test_api_contract.py")
+_COMPUTING: Final = ("tests/world", "tests/unit/simulation", "tests/unit/controller/api/test_api_contract.py")
 _COMPUTING_S: Final = 1800
 """How long one of these may take that gets only what labs leave of the processors."""
 _TESTS_A_CORE: Final = 1.5

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.simulation.served_page import served_page
+from tests.unit.simulation_page.served_page import served_page
 from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[3]

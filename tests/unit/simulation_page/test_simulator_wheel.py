@@ -19,7 +19,7 @@ import pytest
 
 from classroom.labs import LABS
 from protocol.version import VERSION
-from tests.unit.simulation.served_page import served_page
+from tests.unit.simulation_page.served_page import served_page
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = ROOT / "setup" / "simulator"

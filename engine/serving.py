@@ -74,9 +74,8 @@ class ServedEngine:
         Raises ExecutorError if workers cannot reach it there.
         """
         own = address_for_workers(api, self._address)
-        pem = (
-            None if authority is None else authority.read_text(encoding="ascii", errors="ignore")
-        )  # words around it
+        # Words around the certificate may be in any language.
+        pem = None if authority is None else authority.read_text(encoding="ascii", errors="ignore")
         self._engine.start(
             Order("", own, token, self._labs, self._patience_s, authority=pem, secret=self._secret)
         )

@@ -46,18 +46,15 @@ class SomeWorkers:
         pass
 
 
+def served_with(workers: SomeWorkers) -> ServedEngine:
+    engine = create_engine("sqlite://")
+    store = ExperimentStore(engine)
+    return ServedEngine(engine, store, lambda event: None, workers, labs=1, patience_s=1.0, secret="it")
+
+
 @pytest.mark.parametrize("here", [True, False])
 def test_only_workers_of_this_machine_are_given_it(here: bool) -> None:
-    engine = create_engine("sqlite://")
-    served = ServedEngine(
-        engine,
-        ExperimentStore(engine),
-        lambda event: None,
-        SomeWorkers(here),
-        labs=1,
-        patience_s=1.0,
-        secret="it",
-    )
+    served = served_with(SomeWorkers(here))
     served.start("http://127.0.0.1:9", None)
     try:
         order = served._engine._order
@@ -71,16 +68,7 @@ def test_words_around_a_certificate_may_be_in_any_language(tmp_path: Path) -> No
     certificate = tmp_path / "certificate.pem"
     pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
     certificate.write_text(f"Subject: O=Universität\n{pem}", encoding="utf-8")
-    engine = create_engine("sqlite://")
-    served = ServedEngine(
-        engine,
-        ExperimentStore(engine),
-        lambda event: None,
-        SomeWorkers(True),
-        labs=1,
-        patience_s=1.0,
-        secret="it",
-    )
+    served = served_with(SomeWorkers(True))
     served.start("https://127.0.0.1:9", None, certificate)
     try:
         order = served._engine._order

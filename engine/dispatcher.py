@@ -158,7 +158,7 @@ class Engine:
         with self._lock:
             mine = self._started.get(worker.partition("@")[0])
         kind = mine.kind if mine is not None else _KINDS.get(takes) if worker.startswith(OURS) else None
-        if kind is not None and kind != self._turn(self._queue.backlog()):
+        if kind is not None and kind != self._turn(self._queue.backlog(), self._beside()):
             return None
         if mine is not None:  # Dask begins a task anew whose machine has gone
             self._lose_all(mine.name, "its worker ended, and was started again")
@@ -328,12 +328,13 @@ class Engine:
         backlog = self._queue.backlog()
         if not backlog or time.monotonic() < self._not_before or self._order is None:
             return
-        kind = self._turn(backlog)
+        beside = self._beside()
+        kind = self._turn(backlog, beside)
         if kind is None:
             return
         waiting = sum(waiting_jobs.jobs for waiting_jobs in backlog if _kind(waiting_jobs.simulated) == kind)
         slots = self._workers.slots(kind)
-        busy = {job.name for job in self._beside()} | set(self._started)
+        busy = {job.name for job in beside} | set(self._started)
         idle = sum(not started.claimed for started in self._started.values())
         cores = cores_each(slots, waiting, self._workers.cores())
         for _ in range(min(waiting - idle, slots // cores - len(busy))):
@@ -341,9 +342,9 @@ class Engine:
             with self._lock:
                 self._started[order.name] = _Started(order.name, kind, self._workers.start(order))
 
-    def _turn(self, backlog: Sequence[Waiting]) -> Kind | None:
+    def _turn(self, backlog: Sequence[Waiting], beside: Sequence[AtWork]) -> Kind | None:
         """Return the kind of job that our workers may begin now; None: neither kind."""
-        active = {_kind(job.simulated) for job in self._beside()}
+        active = {_kind(job.simulated) for job in beside}
         with self._lock:
             active |= {started.kind for started in self._started.values()}
         slots: dict[Kind, int] = {kind: self._workers.slots(kind) for kind in get_args(Kind)}

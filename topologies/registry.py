@@ -306,6 +306,8 @@ def _end_once(lab_id: str, home: int | None) -> tuple[tuple[EndedProcess, ...], 
 
 def end_lab_of(lab_id: str, launcher_pid: int, home: int | None) -> None:
     """End what a launcher that is gone left of its lab; a lab of the same name that is another's stays."""
+    if not RUN_ROOT.exists():
+        return  # and need not be made: who may run no labs may not
     with _locked():
         shutil.rmtree(_draft(lab_id, launcher_pid), ignore_errors=True)
         record = _load(RUN_ROOT / lab_id)

@@ -178,8 +178,8 @@ test("times are of short flows that ended, by label, shortest first, in the resu
     ({ run_id: run, fct_s: fct, traffic_class }) as FlowRecord;
   const flows = [flow(6, 3), flow(5, 2), flow(7, 1), flow(5, null), flow(5, 9, "long"), flow(99, 4)];
   expect(shortFlowTimes(experiment, flows)).toEqual([
-    { label: "ecmp", style: schemeStyle("ecmp"), times: [1, 3] },
-    { label: "mine", style: schemeStyle("caps"), times: [2] },
+    { label: "ecmp", style: schemeStyle("ecmp"), times: [1, 3], flows: 2 },
+    { label: "mine", style: schemeStyle("caps"), times: [2], flows: 2 },
   ]);
 });
 

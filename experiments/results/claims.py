@@ -209,6 +209,10 @@ def _why_none(measure: Measure, *schemes: Mapping[str, Any]) -> str:
         return "no such packets, or none of the other's in all repeats"
     if measure == "short-p99" and all("n" in scheme.get(kind, {}) for scheme in schemes):
         return f"{min(scheme[kind]['n'] for scheme in schemes)} flows are too few for a p99"
+    if measure == "long-goodput" and all("goodput_mbps" in scheme.get(kind, {}) for scheme in schemes):
+        return "the long flows of the other carried nothing"
+    if kind in ("medium", "large"):  # left out where one scheme finished none (`flow_kinds.add_kinds`)
+        return f"there are no such {kind} flows, or a scheme finished none of them"
     return f"there are no such {kind} flows"
 
 

@@ -129,6 +129,17 @@ def test_without_a_usable_figure_the_reason_is_said(comparison: Comparison, give
     assert why in verdict_text(finding.to_dict())
 
 
+def test_flows_that_are_there_are_not_said_to_be_missing() -> None:
+    both = schemes("long-goodput", None, 1, 1)
+    for figures, mbps in zip(both.values(), (4.0, 0.0), strict=True):
+        figures["long"] = {"goodput_mbps": mbps}
+    both["a"]["against"]["b"] = {"goodput_ratio": None, "goodput_ratio_ci": None}
+    finding = find(Comparison("long-goodput", "a", "b"), both)
+    assert (finding.verdict, finding.why) == ("no figure", "the long flows of the other carried nothing")
+    finding = find(Comparison("large-mean", "a", "b"), schemes("large-mean", None, 1, 1))
+    assert finding.why == "there are no such large flows, or a scheme finished none of them"
+
+
 def test_one_repeat_leaves_goodput_open() -> None:
     given = schemes("long-goodput", 2.0, 1, 1)
     given["a"]["against"]["b"]["goodput_ratio_ci"] = None

@@ -147,7 +147,7 @@ def _table(compared: Sequence[Agreement]) -> Table:
             _shown(agreement.lab),
             _shown(agreement.simulated),
             agreement.unit,
-            f"{agreement.ratio:.2f}",
+            "-" if agreement.ratio is None else f"{agreement.ratio:.2f}",
             word,
         )
     return table

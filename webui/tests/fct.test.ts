@@ -43,11 +43,19 @@ test("figures of a hundred flows have a 99th percentile, of fewer none", () => {
 test("a distribution grows to one, in no more steps than asked for", () => {
   const points = distribution(
     Array.from({ length: 1003 }, (_, index) => index + 1),
+    1003,
     100,
   );
   expect(points.length).toBeLessThanOrEqual(101);
   expect(points.at(-1)).toEqual([1003, 1]);
   for (const [time, share] of points) expect(share).toBeCloseTo(time / 1003);
+});
+
+test("where flows failed a distribution ends below one", () => {
+  expect(distribution([1, 2], 4)).toEqual([
+    [1, 0.25],
+    [2, 0.5],
+  ]);
 });
 
 test("goodput is of long flows that are on their way", () => {

@@ -28,6 +28,11 @@ export function Results({ experiment }: { experiment: Experiment }) {
             {limited && (
               <Text c="var(--warn)">* The processor limited these runs: no conclusions from them.</Text>
             )}
+            {document.disturbed === true && (
+              <Text c="var(--warn)">
+                * A part of the lab ended during these runs: run them again for figures to use.
+              </Text>
+            )}
             {measures(document).map((measure) => (
               <BarChart key={measure.name} measure={measure} />
             ))}
@@ -73,7 +78,7 @@ function SchemeTable({ document }: { document: ResultDocument }) {
         cells: [
           <>
             <SchemeMark name={label} style={styleOf(label)} />
-            {scheme.cpu_limited ? " *" : ""}
+            {scheme.cpu_limited || scheme.disturbed ? " *" : ""}
           </>,
           scheme.short?.n ?? "–",
           scheme.short?.failed ?? "–",

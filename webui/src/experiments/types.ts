@@ -28,6 +28,7 @@ export interface SchemeResult {
   recovered_packets: number;
   overhead: number;
   cpu_limited: boolean;
+  disturbed?: boolean;
   baseline: boolean;
   paths?: { short?: ClassPaths; long?: ClassPaths };
 }
@@ -58,6 +59,7 @@ export interface ResultDocument {
   title?: string;
   baseline?: string;
   cpu_limited?: boolean;
+  disturbed?: boolean;
   schemes?: Record<string, SchemeResult>;
   claims?: Claim[];
   notices?: string[];
@@ -66,6 +68,7 @@ export interface ResultDocument {
 /** What a sweep found: a result document for each of its points, of those that have finished; claims over all. */
 export interface SweepDocument {
   cpu_limited?: boolean;
+  disturbed?: boolean;
   sweep?: { label: string; unit: string }[];
   points?: (ResultDocument & {
     experiment: number;

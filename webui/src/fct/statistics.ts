@@ -95,15 +95,19 @@ export function figures(times: readonly number[]): {
 }
 
 /**
- * Return the steps of the empirical distribution: (time, share of flows that had ended by then), at most *most* of
- * them.
+ * Return the steps of the empirical distribution: (time, share of the flows that had ended by then), at most *most* of
+ * them. *flowCount*: how many there were with those that failed, so that shares stay below one where any has.
  */
-export function distribution(times: readonly number[], most = 300): [number, number][] {
+export function distribution(
+  times: readonly number[],
+  flowCount = times.length,
+  most = 300,
+): [number, number][] {
   const stride = Math.max(1, Math.ceil(times.length / most));
   const points: [number, number][] = [];
   times.forEach((time, index) => {
     if ((index + 1) % stride === 0 || index === times.length - 1)
-      points.push([time, (index + 1) / times.length]);
+      points.push([time, (index + 1) / flowCount]);
   });
   return points;
 }

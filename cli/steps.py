@@ -71,7 +71,9 @@ def _interrupting() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
         process = made
         send()
 
-    before = {number: signal.signal(number, interrupt) for number in _ENDING}
+    # nohup has a signal ignored
+    heeded = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in heeded}
     try:
         yield begun
     finally:

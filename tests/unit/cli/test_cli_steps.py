@@ -101,12 +101,24 @@ def test_a_signal_interrupts_a_step_once_and_its_end_is_waited_for(
 ) -> None:
     """Sent twice, as by `timeout`, which signals its child and then the group."""
     note = tmp_path / "up"
-    program = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(note)])
+    program = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, str(note)],
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # these tests may run under nohup
+    )
     eventually(note.exists)
     program.send_signal(number)
     time.sleep(0.1)
     program.send_signal(number)
     assert program.wait(60) == 5
+
+
+def test_a_signal_that_the_program_ignores_interrupts_no_step(tmp_path: Path) -> None:
+    """As SIGHUP under `nohup`: the terminal may go."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        check(Step(("one",), ("sh", "-c", "kill -HUP $PPID; exec sleep 0.5")), tmp_path)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_signal_that_comes_while_a_step_is_made_interrupts_it(

@@ -79,6 +79,8 @@ def _interrupting() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if interrupted and process is not None and process.returncode == 0:  # it had done all, or took no notice
+        sys.exit(_SHELL_SIGNAL + signal.SIGINT)
 
 
 @contextmanager

@@ -112,6 +112,13 @@ def test_a_signal_interrupts_a_step_once_and_its_end_is_waited_for(
     assert program.wait(60) == 5
 
 
+def test_a_step_that_takes_no_notice_of_a_signal_is_the_last_one(tmp_path: Path) -> None:
+    busy = "trap 'exit 0' INT; kill -TERM $PPID; while :; do sleep 0.05; done"
+    with pytest.raises(SystemExit) as ended:
+        check(Step(("one",), ("sh", "-c", busy)), tmp_path)
+    assert ended.value.code == 128 + signal.SIGINT
+
+
 def test_a_signal_that_the_program_ignores_interrupts_no_step(tmp_path: Path) -> None:
     """As SIGHUP under `nohup`: the terminal may go."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -27,9 +27,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Yield a controller with a queue, at all addresses: so it asks for a token."""
     made = Server(tmp_path_factory.mktemp("experiments"), "--api-without-tls")
     made.api = "0.0.0.0:0"
-    made.start()
-    yield made
-    made.stop()
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
 
 
 @pytest.fixture(scope="module")

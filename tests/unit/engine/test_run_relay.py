@@ -18,6 +18,7 @@ from controller.live.stream import stream_head
 from engine import routes_runs, run_stream
 from engine.routes_runs import PASSED_ON
 from engine.run_stream import RunStreams, StreamsError
+from tests.free_ports import free_port
 from tests.unit.api_world import WORKER_SECRET, World, api_world
 
 BELOW = "/runs/current"
@@ -285,8 +286,7 @@ def test_a_stream_that_cannot_be_had_takes_no_connection_and_no_place() -> None:
         taken.append(1)
         raise AssertionError
 
-    with closing(socket.create_server(("127.0.0.1", 0))) as closed:
-        api = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    api = f"http://127.0.0.1:{free_port()}"
     for _ in range(3):
         with pytest.raises(StreamsError, match="does not answer"):
             streams.add(take, api, "/api/v1/events")

@@ -88,7 +88,9 @@ _GBPS: Final = click.FloatRange(0, MOST_GBPS, min_open=True)
 @click.option(
     "--host-gbps", type=_GBPS, default=10.0, show_default=True, help="Rate of hosts' links, Gbit/s."
 )
-@click.option("--fabric-gbps", type=_GBPS, default=10.0, show_default=True, help="Rate of all other links.")
+@click.option(
+    "--fabric-gbps", type=_GBPS, default=10.0, show_default=True, help="Rate of all other links, Gbit/s."
+)
 @click.option(
     "--delay-us",
     type=click.FloatRange(0, MOST_US),

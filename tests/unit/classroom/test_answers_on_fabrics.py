@@ -1,4 +1,4 @@
-"""Answers of labs 3 and 5 on a fabric: a scheme with a student's r, and types of the flows of a run."""
+"""Answers of labs 3 to 5 on a fabric: schemes with a student's r and T, and types of the flows of a run."""
 
 from __future__ import annotations
 
@@ -64,6 +64,17 @@ def test_lab_3_says_which_r_a_scheme_cannot_have(r: str, tmp_path: Path) -> None
     assert done.returncode == 1
     assert done.stdout == ""
     assert f"gave {r}: a scheme takes 1 to 64" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "file", [LABS[4].directory / LABS[4].start, LABS[4].solution], ids=["start", "solution"]
+)
+def test_lab_4_compares_caps_with_a_scheme_that_differs_in_t_alone(file: Path) -> None:
+    mine, caps = loader.load(file), loader.load("caps")
+    assert mine.mode is not None
+    assert mine.mode != caps.mode
+    assert (mine.short, mine.long, mine.control) == (caps.short, caps.long, caps.control)
+    assert mine.prior_knowledge == caps.prior_knowledge
 
 
 def table(directory: Path, *rows: tuple[str, int, int, str]) -> Path:

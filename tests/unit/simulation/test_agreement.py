@@ -100,7 +100,7 @@ def test_what_limited_or_disturbed_the_lab_is_shown_beside_its_figures(
     assert marked == {"ecmp": False, "rps": True}
 
 
-@pytest.mark.parametrize("option", [["--fit"], ["--repeats", "3"], ["--scheme", "caps"]])
+@pytest.mark.parametrize("option", [["--fit"], ["--scale", "0.5"], ["--repeats", "3"], ["--scheme", "caps"]])
 def test_a_kept_result_is_not_changed(tmp_path: Path, option: list[str]) -> None:
     answer = CliRunner().invoke(capstan, ["agree", "--result", str(tmp_path), *option])
     assert answer.exit_code == 2

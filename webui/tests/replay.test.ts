@@ -140,6 +140,9 @@ suite("a moment in the address", () => {
       expect(fromAddress(inAddress(at, 5 * MS), 5 * MS, 10 * MS)).toBe(at);
     }
     expect(inAddress(1.5 * MS, 5 * MS)).toBe("6.5");
+    for (const at of [0, 123_456_789, 10 * MS - 1]) {
+      expect(fromAddress(inAddress(at, 5 * MS + 499), 5 * MS + 499, 10 * MS - 1)).toBe(at);
+    }
   });
 
   it("is none outside of the recording", () => {

@@ -44,6 +44,20 @@ export function linkEnds(name: string, fabric: FabricView | undefined): readonly
   return [name.slice(0, between), name.slice(between + 1)];
 }
 
+/**
+ * Return both directions of the link *name* in words: `l1 → s1`. Of links between the same two switches all but the
+ * first have the number of their names: `l1 → s1:7`.
+ */
+export function linkWays(
+  name: string,
+  fabric: FabricView | undefined,
+): Readonly<Record<"ab" | "ba", string>> {
+  const [a, b] = linkEnds(name, fabric);
+  const first = `${a}-${b}`;
+  const number = name.startsWith(`${first}:`) ? name.slice(first.length) : "";
+  return { ab: `${a} → ${b}${number}`, ba: `${b} → ${a}${number}` };
+}
+
 const KNOWN_ENDS = new WeakMap<FabricView, ReadonlyMap<string, readonly [string, string]>>();
 
 /** Return the ends of all links of *fabric* by name: asked for each link of each sample, so found once a fabric. */

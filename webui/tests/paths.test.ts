@@ -52,6 +52,7 @@ test("the shown short flow is held long enough to be read, then the newest is sh
   expect(newestOf(both, "short", first, 100 + HELD_S - 0.1)?.id).toBe(5);
   expect(newestOf(both, "short", first, 100 + HELD_S)?.id).toBe(6);
   expect(newestOf([], "short", first, 200)?.id).toBe(5);
+  expect(newestOf(both, "short", first, 100 - 2 * HELD_S)).toEqual({ id: 6, since: 100 - 2 * HELD_S });
 });
 
 test("a long flow is shown as long as there are updates of it", () => {

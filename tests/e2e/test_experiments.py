@@ -108,6 +108,12 @@ def test_what_is_wrong_is_said_at_its_field_and_at_its_line(page: Page) -> None:
     assert text.evaluate(selected) == "baseline: ecmpp"
     text.fill(spec)
     expect(page.get_by_text(re.compile("✓ 3 runs, about"))).to_be_visible()
+    text.fill(f"# mine\n{spec}")
+    box = page.get_by_text("Edit the whole spec as YAML")
+    box.click()
+    expect(text).to_have_count(0)
+    box.click()
+    expect(text).to_have_value(f"# mine\n{spec}")
 
 
 def test_an_experiment_is_begun_and_watched_to_its_end(page: Page) -> None:

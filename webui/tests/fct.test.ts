@@ -67,6 +67,10 @@ test("a distribution grows to one, in no more steps than asked for", () => {
   expect(points.length).toBeLessThanOrEqual(101);
   expect(points.at(-1)).toEqual([1003, 1]);
   for (const [time, share] of points) expect(share).toBeCloseTo(time / 1003);
+  expect(distribution([0, 0, 1, 2])).toEqual([
+    [1, 0.75],
+    [2, 1],
+  ]);
 });
 
 test("goodput is of long flows that are on their way", () => {

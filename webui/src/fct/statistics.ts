@@ -106,7 +106,8 @@ export function distribution(times: readonly number[], most = 300): [number, num
   const stride = Math.max(1, Math.ceil(times.length / most));
   const points: [number, number][] = [];
   times.forEach((time, index) => {
-    if ((index + 1) % stride === 0 || index === times.length - 1)
+    // There is no place for 0 on a logarithmic axis: what took no time counts from the first point on.
+    if (time > 0 && ((index + 1) % stride === 0 || index === times.length - 1))
       points.push([time, (index + 1) / times.length]);
   });
   return points;

@@ -52,6 +52,12 @@ test("what ended long ago is left out, and a pause is no bar", () => {
   expect(withView(rows, view(), 110 + KEPT_S + 1, 1)).toEqual([]);
 });
 
+test("a flow to another host under the number of one before has a row of its own", () => {
+  const rows = withView([], view(grant(1, "granted")), 100, 1);
+  const other = { ...grant(1, "granted"), destination: "h6" };
+  expect(withView(rows, view(other), 101, 1).map(({ name }) => name)).toEqual(["h1 → h5 #1", "h1 → h6 #1"]);
+});
+
 test("queues are listed by direction, the fullest port first", () => {
   const queue = (number: number, packets: number) => ({
     queue: number,

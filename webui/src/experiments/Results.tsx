@@ -57,7 +57,11 @@ export function Results({ experiment }: { experiment: Experiment }) {
   );
 }
 
-function SchemeTable({ document }: { document: ResultDocument }) {
+/** Return *value* in *words*: results that other programs have stored may lack any figure. */
+const orNone = (value: number | null | undefined, words: (value: number) => string): string =>
+  typeof value === "number" ? words(value) : "–";
+
+export function SchemeTable({ document }: { document: ResultDocument }) {
   const styleOf = stylesOf(document.schemes ?? {});
   return (
     <DataTable
@@ -82,10 +86,10 @@ function SchemeTable({ document }: { document: ResultDocument }) {
           </>,
           scheme.short?.n ?? "–",
           scheme.short?.failed ?? "–",
-          scheme.short ? `${digits(scheme.short.p50_ms)} ms` : "–",
-          scheme.retransmissions,
-          scheme.recovered_packets,
-          percent(scheme.overhead),
+          orNone(scheme.short?.p50_ms, (value) => `${digits(value)} ms`),
+          scheme.retransmissions ?? "–",
+          scheme.recovered_packets ?? "–",
+          orNone(scheme.overhead, percent),
           scheme.paths?.short?.paths_per_flow?.toFixed(1) ?? "–",
           scheme.paths?.long?.paths_per_flow?.toFixed(1) ?? "–",
         ],

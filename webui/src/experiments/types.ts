@@ -14,7 +14,7 @@ export interface SizeFigures {
   failed: number;
   afct_ms: number;
   afct_ci_ms: [number, number] | null;
-  p50_ms: number;
+  p50_ms?: number;
   p99_ms: number;
   p99_ci_ms: [number, number] | null;
   p99_shown: boolean;
@@ -24,9 +24,9 @@ export interface SchemeResult {
   scheme: string;
   short?: SizeFigures | null;
   long?: { goodput_mbps?: number; goodput_ci_mbps?: [number, number] | null } | null;
-  retransmissions: number;
-  recovered_packets: number;
-  overhead: number;
+  retransmissions?: number;
+  recovered_packets?: number;
+  overhead?: number;
   cpu_limited: boolean;
   disturbed?: boolean;
   baseline: boolean;

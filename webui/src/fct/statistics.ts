@@ -27,15 +27,19 @@ export interface SchemeInterval {
 }
 
 /**
- * Return the intervals during which each scheme was in force, oldest first. *events*: of the topic scheme; *now*: the
- * scheme in force, unknown before the first event.
+ * Return the intervals during which each scheme was in force, oldest first. *events*: of the topic scheme, without a
+ * gap from *since* on (Unix seconds); *now*: the scheme in force, unknown before the first event.
  */
-export function schemeIntervals(events: readonly EventHead[], now: string | null): SchemeInterval[] {
+export function schemeIntervals(
+  events: readonly EventHead[],
+  now: string | null,
+  since = 0,
+): SchemeInterval[] {
   const intervals = events
     .filter((event) => event.kind === "scheme-changed")
     .map((event) => ({ from: event.at, scheme: String(event["scheme"]) }))
     .sort((left, right) => left.from - right.from);
-  return intervals.length === 0 && now !== null ? [{ from: 0, scheme: now }] : intervals;
+  return intervals.length === 0 && now !== null ? [{ from: since, scheme: now }] : intervals;
 }
 
 /** Return the scheme that was in force throughout a flow's life, null if it changed meanwhile or is not known. */
@@ -106,7 +110,8 @@ export function distribution(
   const stride = Math.max(1, Math.ceil(times.length / most));
   const points: [number, number][] = [];
   times.forEach((time, index) => {
-    if ((index + 1) % stride === 0 || index === times.length - 1)
+    // There is no place for 0 on a logarithmic axis: what took no time counts from the first point on.
+    if (time > 0 && ((index + 1) % stride === 0 || index === times.length - 1))
       points.push([time, (index + 1) / flowCount]);
   });
   return points;

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from cli.console import fail, progress, writable
 from experiments.results.packet_trace import MOST_HOPS, WINDOW_MS, PacketTrace, write_trace
-from experiments.spec.spec import Spec
+from experiments.spec.serialized import spec_text
+from experiments.spec.sweep import points
+
+if TYPE_CHECKING:
+    from cli.specs import LoadedSpec  # of which `simulate --help` needs nothing
 
 _FROM_MS: Final = 0.0
 
@@ -64,13 +68,21 @@ def _options(clock: str) -> list[Callable[[Callable[..., Any]], Callable[..., An
     ]
 
 
-def need_single_run(spec: Spec, name: str) -> None:
-    """End the program where a spec that is to be recorded has more than one scheme, or a sweep."""
-    if spec.sweep or len(spec.schemes) > 1:
+def single_run(loaded: LoadedSpec, name: str) -> LoadedSpec:
+    """Return a spec that is to be recorded; in place of a sweep with one point, the experiment there.
+
+    Ends the program where it has several schemes or points.
+    """
+    there = points(loaded.spec)
+    if len(there) > 1 or len(loaded.spec.schemes) > 1:
         fail(
-            f"{name}: --trace records one run: give one --scheme, and a --point of each axis of a sweep",
+            f"{name}: --trace records one run: give one --scheme, and of a sweep over one axis one --point",
             code=2,
         )
+    if not loaded.spec.sweep:
+        return loaded
+    spec = there[0].spec
+    return replace(loaded, spec=spec, text=spec_text(spec))
 
 
 def write_recording(trace: PacketTrace, path: Path) -> None:

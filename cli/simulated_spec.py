@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from cli.console import fail, number_range, progress, results, write_text
-from cli.recordings import Recording, need_single_run, write_recording
+from cli.recordings import Recording, single_run, write_recording
 from cli.simulated_progress import StepDisplay
 from cli.specs import SpecChanges, changed_spec, need_path_policy
 from experiments.results.document import json_text
@@ -42,12 +42,12 @@ class SimulationOptions:
 def run_simulated(name: str, options: SimulationOptions) -> None:
     """Simulate the spec of this name, keep and print the result; ends the program where that cannot be."""
     loaded = changed_spec(name, options.changes)
+    recording = options.recording
+    if recording is not None:
+        loaded = single_run(loaded, name)
     spec = loaded.spec
     need_path_policy(spec, options.path_policy)
     own_paths = None if options.path_policy is None else read_path_policy(options.path_policy)
-    recording = options.recording
-    if recording is not None:
-        need_single_run(spec, name)
     recorder = Recorder(recording.from_ms, recording.for_ms) if recording else None
     try:
         with StepDisplay(spec.title) as display:

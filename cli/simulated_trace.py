@@ -177,8 +177,14 @@ def _hosts(
     largest_window: int | None,
     timeout_us: float | None,
 ) -> Transport:
-    """Return the transport: options that are given replace its own."""
+    """Return the transport: options that are given replace its own. Raises SettingsError for those that it has not."""
     if profile is None and transport in (None, "window"):
+        for option, value in (("--largest-window", largest_window), ("--timeout-us", timeout_us)):
+            if value is not None:
+                raise SettingsError(
+                    f"{option} {value:g}: the window is fixed, without a timer: give --transport or --profile, or "
+                    "leave it out"
+                )
         return FixedWindow(window or FixedWindow().window)
     given: dict[str, Any] = {"initial_window": window, "largest_window": largest_window}
     given["timeout_us" if transport == "pfabric" else "least_timeout_us"] = timeout_us

@@ -34,7 +34,8 @@ results_option = click.option(
     help="Directory below which results are kept.",
 )
 database_option = click.option(
-    "--database", help="SQLAlchemy URL of the result's (default: SQLite in the results' directory)."
+    "--database",
+    help="SQLAlchemy URL of the database that keeps the result (default: SQLite below --results).",
 )
 path_policy_option = click.option(
     "--path-policy",

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,31 +36,51 @@ def check(step: Step, directory: Path) -> None:
     A signal that ends programs interrupts the step, which then ends in its own time: labs are taken down.
     """
     _say(step)
-    # In a process group of its own, or a terminal's interrupt would reach it besides the one that we send.
-    process = subprocess.Popen(step.command, cwd=directory, stdin=subprocess.DEVNULL, process_group=0)
-    with _interrupting(process):
+    with _interrupting() as begun:
+        # In a process group of its own, or a terminal's interrupt would reach it besides the one that we send.
+        process = subprocess.Popen(step.command, cwd=directory, stdin=subprocess.DEVNULL, process_group=0)
+        begun(process)
         code = process.wait()
     if code != 0:
         sys.exit(code if code > 0 else _SHELL_SIGNAL - code)
 
 
 @contextmanager
-def _interrupting(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Have the first signal that would end the program interrupt *process* instead, and further ones do nothing."""
-    interrupted = False
+def _interrupting() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+    """Have the first signal that would end the program interrupt a process instead, and further ones do nothing.
+
+    Yields what is called with that process as soon as it is there: a signal may come while it is made.
+    """
+    interrupted = sent = False
+    process: subprocess.Popen[bytes] | None = None
+
+    def send() -> None:
+        nonlocal sent
+        if interrupted and process is not None and not sent:
+            sent = True
+            process.send_signal(signal.SIGINT)
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal interrupted
         if not interrupted:
             interrupted = True
-            process.send_signal(signal.SIGINT)
+            send()
 
-    before = {number: signal.signal(number, interrupt) for number in _ENDING}
+    def begun(made: subprocess.Popen[bytes]) -> None:
+        nonlocal process
+        process = made
+        send()
+
+    # nohup has a signal ignored
+    heeded = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in heeded}
     try:
-        yield
+        yield begun
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if interrupted and process is not None and process.returncode == 0:  # it had done all, or took no notice
+        sys.exit(_SHELL_SIGNAL + signal.SIGINT)
 
 
 @contextmanager
@@ -104,11 +124,11 @@ def _running(step: Step, directory: Path) -> Iterator[tuple[subprocess.Popen[byt
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        if step.only_idle:
-            with suppress(ProcessLookupError):  # it has ended
-                os.sched_setscheduler(process.pid, os.SCHED_IDLE, os.sched_param(0))
-            stand_back(process.pid, LAST)
         try:
+            if step.only_idle:
+                with suppress(ProcessLookupError):  # it has ended
+                    os.sched_setscheduler(process.pid, os.SCHED_IDLE, os.sched_param(0))
+                stand_back(process.pid, LAST)
             yield process, output
         finally:
             with suppress(ProcessLookupError):  # nothing of it is left

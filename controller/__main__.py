@@ -38,7 +38,7 @@ OPTIONS: Final = (
         default="capstan-data",
         show_default=True,
         type=click.Path(path_type=Path),
-        help="Directory.",
+        help="Directory that keeps scheme, members, tokens and database over restarts; made if missing.",
     ),
     click.option(
         "--database",

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any, Final, TypedDict
+from urllib.parse import urlencode
 
 from flask import Blueprint, Response, current_app, request
 
@@ -123,6 +124,8 @@ def _stream(api: str, path: str, streams: RunStreams) -> bool:
     if take is None:
         raise ProblemError(503, "this web server cannot stream events: ask for application/json")
     query = request.query_string.decode("ascii", "replace")
+    if since := request.headers.get("Last-Event-ID"):  # a browser reconnects to the address that it had at first
+        query = urlencode(request.args.to_dict() | {"since": since})
     try:
         streams.add(take, api, f"/api/v1{path}?{query}")
     except StreamsError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from engine.finished_runs import finished_run
 from engine.worker_client import WorkerClient
@@ -12,6 +12,9 @@ from experiments.results.document import Run, json_text, machine
 from experiments.results.outcome import OutcomeError
 from experiments.spec.spec import Spec
 from workloads.plan import Plan
+
+_KEPT_RUNS: Final = "kept_runs"
+"""Beside an attempt's versions: how many runs it goes on from, by Capstan's version, for the attempts after it."""
 
 
 class SubmittedRecord:
@@ -27,14 +30,26 @@ class SubmittedRecord:
 
     def begin(self, spec: Spec, versions: Mapping[str, str]) -> int:
         """Record by what it runs; return its number, which it has since it was submitted."""
+        kept: dict[str, int] = {}
         if self._has:
-            before = self._client.results(self._number)["experiment"]["versions"].get("capstan")
-            if before not in (None, versions.get("capstan")):
+            before = self._client.results(self._number)["experiment"]["versions"]
+            kept = dict(before.get(_KEPT_RUNS, {}))
+            if (last := before.get("capstan")) is not None:
+                kept[last] = kept.get(last, 0) + max(0, len(self._has) - sum(kept.values()))
+            others = [
+                f"{runs} runs were kept from an earlier attempt by Capstan {version}"
+                for version, runs in kept.items()
+                if runs and version != versions.get("capstan")
+            ]
+            if others:
                 self._notices.append(
-                    f"{len(self._has)} runs were kept from an earlier attempt by Capstan {before}; the others are by "
-                    f"{versions.get('capstan')}: submit it anew for runs of one version"
+                    f"{', '.join(others)}; the others are by {versions.get('capstan')}: submit it anew for runs of one "
+                    "version"
                 )
-        self._client.equip(self._number, self._attempt, versions, machine())
+        by: dict[str, Any] = dict(versions)
+        if kept:
+            by[_KEPT_RUNS] = kept
+        self._client.equip(self._number, self._attempt, by, machine())
         return self._number
 
     def finished_runs(self, plans: Sequence[Plan]) -> Iterable[Run]:

@@ -52,7 +52,7 @@ class WorkerClient(ControllerClient):
         return bool(answer["go_on"])
 
     def equip(
-        self, experiment: int, attempt: int, versions: Mapping[str, str], machine: Mapping[str, Any]
+        self, experiment: int, attempt: int, versions: Mapping[str, Any], machine: Mapping[str, Any]
     ) -> None:
         """Take what an attempt is run with."""
         body = {"attempt": attempt, "versions": dict(versions), "machine": dict(machine)}

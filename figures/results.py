@@ -23,9 +23,14 @@ FEWEST_OF_A_GROUP: Final = 3
 
 
 def completion_times(document: Document, records: Iterable[Record]) -> Figure | None:
-    """Return the distribution of completion times, a panel for each class of flows; None without a finished flow."""
+    """Return the distribution of completion times, a panel for each class of flows; None without a finished flow.
+
+    Shares are of all flows that were to end: where some failed, a line ends below 1.
+    """
     times: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    flows: Counter[tuple[str, str]] = Counter()
     for record in records:
+        flows[record["traffic_class"], record["scheme"]] += bool(record["size_bytes"] or record["fct_s"])
         if record["fct_s"]:
             times[record["traffic_class"]][record["scheme"]].append(float(record["fct_s"]) * 1e3)
     if not times:
@@ -36,7 +41,7 @@ def completion_times(document: Document, records: Iterable[Record]) -> Figure | 
         for name, style in _styles(document):
             values = np.sort(times[kind].get(name, []))
             if len(values):
-                shares = np.arange(1, len(values) + 1) / len(values)
+                shares = np.arange(1, len(values) + 1) / flows[kind, name]
                 axes.step(values, shares, where="post", color=style.colour, linestyle=style.line, label=name)
         logarithmic(axes, x=True)
         axes.set_ylim(0, 1)

@@ -120,7 +120,7 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class CodingRules:
-    """Coding of one class's packets (CAPS, sections IV-V; rules and estimators: docs/coding.md), but for its times."""
+    """Coding of one class's packets (CAPS, section VI; rules and estimators: docs/coding.md), but for its times."""
 
     code: CodeName = "rlc"
     redundancy: RedundancyRule = "target-decode-probability"

@@ -36,9 +36,9 @@ class Agreement:
     """A part of the lab ended during its runs."""
 
     @property
-    def ratio(self) -> float:
-        """Return simulated over lab."""
-        return self.simulated.value / self.lab.value
+    def ratio(self) -> float | None:
+        """Return simulated over lab; None: the lab's figure is 0."""
+        return self.simulated.value / self.lab.value if self.lab.value else None
 
     @property
     def overlap(self) -> bool:
@@ -49,7 +49,8 @@ class Agreement:
     @property
     def agrees(self) -> bool:
         """Return whether the figures differ by no more than is allowed, or their intervals overlap."""
-        return abs(self.ratio - 1) <= self.within or self.overlap
+        apart = abs(self.simulated.value - self.lab.value)
+        return apart <= self.within * self.lab.value or self.overlap
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def agreements(lab: Document, simulated: Document, within: float = WITHIN) -> It
         other = simulated["schemes"][label]
         for measure in _MEASURES:
             on_switches, in_simulation = _measured(entry, measure), _measured(other, measure)
-            if on_switches is not None and in_simulation is not None and on_switches.value > 0:
+            if on_switches is not None and in_simulation is not None:
                 yield Agreement(
                     label,
                     measure.name,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Final
 
+from experiments.results.claims import figure_text
 from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.spec.spec import Claim
 from simulation.evidence import (
@@ -246,5 +247,5 @@ def _cell(findings: Sequence[At], problem: str) -> str:
 
 def _figure(point: At) -> str:
     ratio, span = point.finding["ratio"], point.finding["interval"]
-    interval = "" if span is None else f" [{span[0]:.2f}, {span[1]:.2f}]"
-    return f"{point.point}: {ratio:.2f}{interval}" if point.point else f"{ratio:.2f}{interval}"
+    interval = "" if span is None else f" [{figure_text(span[0])}, {figure_text(span[1])}]"
+    return (f"{point.point}: " if point.point else "") + figure_text(ratio) + interval

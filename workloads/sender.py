@@ -128,9 +128,11 @@ class Sender:
             self._end("failed", f"after {self._sent} B: the receiver {reaction} before all bytes were read")
 
     def note_window(self) -> None:
-        """Begin or end the measuring window: note the bytes acknowledged until now."""
+        """Begin or end the measuring window: note the bytes acknowledged until now, or until the flow failed in it."""
         if self._connection is not None:
             self._window.append((time.monotonic(), tcp_info(self._connection).bytes_acked))
+        elif self._window:  # the window goes on without it: its rate is one of the whole
+            self._window.append((time.monotonic(), self._window[-1][1]))
 
     def give_up(self, reason: str) -> None:
         """End without delivering what is queued; harmless after the end."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -73,8 +74,11 @@ def agree_command(
     """
     if (spec is None) == (result is None):
         raise click.UsageError("give SPEC or --result DIRECTORY")
-    if result is not None and (repeats is not None or schemes or fitting):
-        raise click.UsageError("--repeats, --scheme and --fit are options of SPEC: a result has its own")
+    scaled = click.get_current_context().get_parameter_source("scale") is ParameterSource.COMMANDLINE
+    if result is not None and (repeats is not None or schemes or fitting or scaled):
+        raise click.UsageError(
+            "--repeats, --scheme, --fit and --scale are options of SPEC: a result has its own"
+        )
     if result is not None:
         lab = _kept(result)
     else:
@@ -147,7 +151,7 @@ def _table(compared: Sequence[Agreement]) -> Table:
             _shown(agreement.lab),
             _shown(agreement.simulated),
             agreement.unit,
-            f"{agreement.ratio:.2f}",
+            "-" if agreement.ratio is None else f"{agreement.ratio:.2f}",
             word,
         )
     return table

@@ -33,7 +33,7 @@ _TOO_LONG = f"your file takes longer than {MOST_S} s: is there a loop without an
     "--batch",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Mark a class: DIR has a folder per student, with lab1.py, ..., lab4.yaml. NUMBER: that lab only.",
+    help="Mark a class: DIR has a folder per student, with labN.py (labs 4 and 6: labN.yaml). NUMBER: that lab only.",
 )
 @click.option(
     "--marks",

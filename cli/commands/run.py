@@ -9,7 +9,7 @@ import click
 from cli.console import json_option
 from cli.lab_runs import asked_for, run_in_lab
 from cli.privileges import need_all_of_a_lab, need_lab
-from cli.recordings import Recording, need_single_run, recording_options
+from cli.recordings import Recording, recording_options, single_run
 from cli.sizing import fit_option, scale_option, sized
 from cli.spec_options import (
     database_option,
@@ -69,7 +69,7 @@ def run_command(
     need_lab("run")
     chosen = asked_for(spec, SpecChanges(seed, repeats, schemes, points), path_policy)
     if packet_trace is not None:
-        need_single_run(chosen.spec, spec)
+        chosen = single_run(chosen, spec)
     run_in_lab(
         chosen,
         sized(chosen.spec, fitting=fitting, scale=scale),

@@ -29,6 +29,7 @@ OF_SPEC: Final = frozenset(
 )
 """Options that only a spec has."""
 OF_BOTH: Final = frozenset({"spec", "trace_file", "seed", "json_file"})
+OF_LEAF_SPINE: Final = frozenset({"leaves", "hosts_per_leaf", "spines"})
 _NUMBER: Final = click.IntRange(1, 2**32 - 1)
 """What the simulator counts in 32 bits."""
 _BYTES: Final = click.IntRange(1, 2**63 - 1)
@@ -87,7 +88,9 @@ _GBPS: Final = click.FloatRange(0, MOST_GBPS, min_open=True)
 @click.option(
     "--host-gbps", type=_GBPS, default=10.0, show_default=True, help="Rate of hosts' links, Gbit/s."
 )
-@click.option("--fabric-gbps", type=_GBPS, default=10.0, show_default=True, help="Rate of all other links.")
+@click.option(
+    "--fabric-gbps", type=_GBPS, default=10.0, show_default=True, help="Rate of all other links, Gbit/s."
+)
 @click.option(
     "--delay-us",
     type=click.FloatRange(0, MOST_US),
@@ -210,7 +213,7 @@ def simulate_command(
 
 
 def _need_options_of(context: click.Context, *, of_trace: bool) -> None:
-    """Raise UsageError for an option of SPEC beside a trace, or of a trace beside SPEC."""
+    """Raise UsageError for an option of SPEC beside a trace, of a trace beside SPEC, or of another shape of fabric."""
     for parameter in context.command.params:
         name = parameter.name or ""
         given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
@@ -219,3 +222,7 @@ def _need_options_of(context: click.Context, *, of_trace: bool) -> None:
         if given and wrong:
             where = "SPEC" if of_spec else "a trace"
             raise click.UsageError(f"{parameter.opts[0]} is an option of {where}: leave it out")
+        if given and name in OF_LEAF_SPINE and context.params["k"] is not None:
+            raise click.UsageError(
+                f"{parameter.opts[0]} is of a leaf-spine: leave it or --fat-tree out, whose K sets all numbers"
+            )

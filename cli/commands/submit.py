@@ -25,7 +25,7 @@ from plain.text_file import read_text
 @click.command(
     "submit",
     epilog="Examples:  ./capstan submit small --simulation    "
-    "./capstan submit my.yaml --api https://192.0.2.1 --authority ca.pem --token-file api-token",
+    "./capstan submit my.yaml --api https://192.0.2.1:8080 --authority ca.pem --token-file api-token",
 )
 @click.argument("spec", required=False)
 @click.option(

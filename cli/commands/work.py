@@ -23,7 +23,8 @@ BEHIND_OTHERS: Final = 10
 
 @click.command(
     "work",
-    epilog="Example, on another machine:  capstan work --api https://192.0.2.1 --authority ca.pem --token-file token",
+    epilog="Example, on another machine:  "
+    "capstan work --api https://192.0.2.1:8080 --authority ca.pem --token-file api-token",
 )
 @click.option(
     "--api", required=True, metavar="URL", help="URL of the controller whose queue this worker serves."

@@ -29,6 +29,8 @@ SHOWN: Final = 200
 """Flows in a sample."""
 ENDED_S: Final = 3.0
 """A flow without a report for this long has ended."""
+SET_BACK_S: Final = 1.0
+"""By so much before the last step, the clock has been set back."""
 _PROTOCOLS: Final = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmpv6", 132: "sctp"}
 _COUNTS: Final = (
     "packets", "bytes", "repairs", "recovered", "lost", "reordered", "held", "release_timeouts",
@@ -140,6 +142,9 @@ class LiveFlows:
     def step(self, now: float) -> dict[str, Any]:
         """Return a sample of the flows reported since the step before, and of those that have ended."""
         interval = max(1e-3, now - self._stepped_at) if self._stepped_at is not None else 1.0
+        if self._stepped_at is not None and now < self._stepped_at - SET_BACK_S:
+            self._set_back(self._stepped_at - now)
+            interval = 1.0
         self._stepped_at = now
         touched, self._touched = self._touched, {}
         changed = {flow.id: flow for flow in touched.values() if self._stepped(flow, now, interval)}
@@ -232,6 +237,13 @@ class LiveFlows:
         if now is None or (entry.side in now.sides and now.sides[entry.side].first_s != entry.first_s):
             return None
         return now
+
+    def _set_back(self, by_s: float) -> None:
+        """Set the times of flows that go on back with the clock: by those of before, none would end for as long."""
+        for flow in {**self._active, **self._touched}.values():
+            if flow.steps:  # else it has come since
+                flow.started_at -= by_s
+                flow.last_at -= by_s
 
     def _stepped(self, flow: LiveFlow, now: float, interval: float) -> bool:
         """Do a flow's step; return False where it cannot be done, so that the others go on."""

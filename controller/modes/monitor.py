@@ -1,4 +1,4 @@
-"""The ON/OFF modes of leaves (CAPS, section IV-C), as `native/fabric/src/mode.rs` decides them."""
+"""The ON/OFF modes of leaves (CAPS, section VII), as `native/fabric/src/mode.rs` decides them."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ GroupKind = Literal["spray", "hash", "label"]
 Replication = Literal["flow", "syn"]
 """What senders open twice (RepFlow, INFOCOM 2014): whole short flows, or their connections only (RepSYN)."""
 Mode = Literal["on", "off"]
-"""Whether short flows are present (CAPS, section IV-C)."""
+"""Whether short flows are present (CAPS, section VII)."""
 _MODES: tuple[Mode, ...] = ("on", "off")
 
 

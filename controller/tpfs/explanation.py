@@ -71,8 +71,8 @@ def _moved(chosen: Sequence[int], default: Sequence[int]) -> str:
     if not chosen:
         return "there is one queue only"
     begins = sum(1 for queue in chosen if queue == 0)
-    lower = sum(1 for queue, usual in zip(chosen, default, strict=True) if queue < usual)
-    if not lower:
+    lowered = [queue for queue, usual in zip(chosen, default, strict=True) if queue < usual]
+    if not lowered:
         return "default thresholds"
-    text = f"{lower} of {len(chosen)} thresholds lowered, the first to {size(chosen[0])}"
+    text = f"{len(lowered)} of {len(chosen)} thresholds lowered, the first to {size(lowered[0])}"
     return f"begins in queue {begins + 1}, {text}" if begins else text

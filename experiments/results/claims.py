@@ -58,6 +58,7 @@ WORDS: Final[Mapping[Measure, str]] = {
 
 
 _PERCENT: Final = 0.01
+_MOST_DECIMALS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +210,10 @@ def _why_none(measure: Measure, *schemes: Mapping[str, Any]) -> str:
         return "no such packets, or none of the other's in all repeats"
     if measure == "short-p99" and all("n" in scheme.get(kind, {}) for scheme in schemes):
         return f"{min(scheme[kind]['n'] for scheme in schemes)} flows are too few for a p99"
+    if measure == "long-goodput" and all("goodput_mbps" in scheme.get(kind, {}) for scheme in schemes):
+        return "the long flows of the other carried nothing"
+    if kind in ("medium", "large"):  # left out where one scheme finished none (`flow_kinds.add_kinds`)
+        return f"there are no such {kind} flows, or a scheme finished none of them"
     return f"there are no such {kind} flows"
 
 
@@ -240,11 +245,23 @@ def compared(comparison: Mapping[str, Any]) -> str:
     return text
 
 
+def figure_text(value: float) -> str:
+    """Return a ratio or a share with two decimals, and with more where it would look like 0 or 1 and is neither.
+
+    Verdicts turn there: `0.01 [0.00, 0.02]` would be a share that may be 0.
+    """
+    for decimals in range(2, _MOST_DECIMALS + 1):
+        text = f"{value:.{decimals}f}"
+        if float(text) not in (0.0, 1.0) or float(text) == value:
+            return text
+    return f"{value:.2f}"
+
+
 def verdict_text(verdict: Mapping[str, Any]) -> str:
     """Return a verdict as a line such as `0.43 [0.31, 0.60] seen`, or why there is none."""
     if verdict["ratio"] is None:
         return f"- ({verdict['why']})"
-    text = f"{verdict['ratio']:.2f}"
+    text = figure_text(verdict["ratio"])
     if verdict["interval"] is not None:
-        text += f" [{verdict['interval'][0]:.2f}, {verdict['interval'][1]:.2f}]"
+        text += f" [{', '.join(map(figure_text, verdict['interval']))}]"
     return f"{text} {verdict['verdict']}" + (f" ({verdict['why']})" if verdict["why"] else "")

@@ -90,7 +90,7 @@ def comparison_figure(document: Document) -> Figure | None:
 
 
 def _ratio(panel: _Panel, name: str, scheme: Document, baseline: str) -> Estimate | None:
-    doubtful = bool(scheme["cpu_limited"])
+    doubtful = _is_doubtful(scheme)
     if name == baseline:
         block = scheme.get(panel.kind, {})
         there = panel.value in block and (panel.measure != "short-p99" or block["p99_shown"])
@@ -98,6 +98,11 @@ def _ratio(panel: _Panel, name: str, scheme: Document, baseline: str) -> Estimat
     against = scheme["against"][baseline]
     key = RATIOS[panel.measure]
     return _estimate(against.get(key), against.get(f"{key}_ci"), doubtful)
+
+
+def _is_doubtful(scheme: Document) -> bool:
+    """Return whether a scheme's figures are not to be used. Documents of before say nothing of disturbed runs."""
+    return bool(scheme["cpu_limited"] or scheme.get("disturbed"))
 
 
 def _estimate(value: float | None, interval: Sequence[float] | None, doubtful: bool) -> Estimate | None:
@@ -115,8 +120,9 @@ def _caption(figure: Figure, document: Document, schemes: Iterable[Document]) ->
     text = f"95 % bootstrap intervals, {repeats} repeat{'' if repeats == 1 else 's'}, same flows for all schemes."
     if any(scheme.get("short", {}).get("p99_shown") is False for scheme in schemes):
         text += f" No p99 of fewer than {FLOWS_FOR_P99} flows."
-    if document["cpu_limited"]:
-        text += " * and pale or hollow: limited by the processor, not to be used."
+    causes = {"cpu_limited": "limited by the processor", "disturbed": "a part of the lab ended meanwhile"}
+    if there := [words for name, words in causes.items() if document.get(name)]:
+        text += f" * and pale or hollow: {' or '.join(there)}, not to be used."
     lines = textwrap.wrap(text, int(figure.get_figwidth() * LETTERS_PER_INCH))
     figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=7)
 
@@ -174,4 +180,4 @@ def _absolute(panel: _Panel, scheme: Document) -> Estimate | None:
     block = scheme.get(panel.kind, {})
     if panel.measure == "short-p99" and not block.get("p99_shown"):
         return None
-    return _estimate(block.get(panel.value), block.get(panel.interval), bool(scheme["cpu_limited"]))
+    return _estimate(block.get(panel.value), block.get(panel.interval), _is_doubtful(scheme))

@@ -258,14 +258,13 @@ def sweep_notes(document: Document) -> list[str]:
         lines.append(
             f"p99 is not shown for fewer than {FLOWS_FOR_P99} short flows of a scheme ({where}); more repeats give it."
         )
-    failed = [
-        f"{label} at {point['words']}: {block['failed']}"
-        for point in document["points"]
-        for label, scheme in point["schemes"].items()
-        if (block := scheme.get("short", {})).get("failed")
-    ]
-    if failed:
-        lines.append(f"Short flows that failed, and are in no mean: {'; '.join(failed)}.")
+    for kind in ("short", "long"):
+        if failed := _failed(document, kind, "failed"):
+            lines.append(f"{kind.capitalize()} flows that failed, and are in no mean: {'; '.join(failed)}.")
+    if failed := _failed(document, "long", "failed_background_flows"):
+        lines.append(
+            f"Long flows without end that failed; sums count what they had sent: {'; '.join(failed)}."
+        )
     for claim in document["claims"]:
         lines.append(heading(claim))
         if isinstance(claim["ours"], Mapping):
@@ -277,6 +276,16 @@ def sweep_notes(document: Document) -> list[str]:
                 for point, verdict in zip(document["points"], claim["ours"], strict=True)
             ]
     return lines + [f"Note: {notice}" for notice in sweep_notices(document)]
+
+
+def _failed(document: Document, kind: str, name: str) -> list[str]:
+    """Return how many flows of a class failed, by scheme and point, where any did. name: of the count in its block."""
+    return [
+        f"{label} at {point['words']}: {count}"
+        for point in document["points"]
+        for label, scheme in point["schemes"].items()
+        if (count := scheme.get(kind, {}).get(name))
+    ]
 
 
 def sweep_notices(document: Mapping[str, Any]) -> list[str]:

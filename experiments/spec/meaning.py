@@ -164,6 +164,8 @@ class Meaning:
         first, second = compare["points"]
         if show(first) != show(second) and not compare.get("against"):
             self._say(where, "must be the same twice for a share without against")
+        if show(first) == show(second) and compare["scheme"] == compare.get("against"):
+            self._say(where, "must differ where a scheme is compared with itself")
         if compare["measure"] == "short-p99" and show(first) != show(second):
             self._say(where, "cannot compare a p99: a repeat alone has too few flows for it")
 

@@ -10,7 +10,6 @@ import os
 import re
 import secrets
 import shutil
-import socket
 import time
 import urllib.error
 import urllib.request
@@ -25,6 +24,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from tests.compose.docker_engine import Engine, NoEngineError, docker_engine
 from tests.e2e.begun_on_page import RUN_MS, begin, compare, finished, is_live
+from tests.free_ports import free_port
 from tests.waiting import eventually
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -96,12 +96,6 @@ class Stack:
 
     def logs(self) -> str:
         return self.compose("logs", "--tail", "60")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def interfaces() -> set[str]:

@@ -27,9 +27,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Yield a controller with a queue, at all addresses: so it asks for a token."""
     made = Server(tmp_path_factory.mktemp("experiments"), "--api-without-tls")
     made.api = "0.0.0.0:0"
-    made.start()
-    yield made
-    made.stop()
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +90,15 @@ def test_who_may_only_look_gets_the_reason_why_nothing_can_be_begun(page: Page, 
     expect(page.get_by_role("button", name="Begin")).to_be_visible()
 
 
+def test_a_token_is_sent_again_while_the_controller_does_not_answer(page: Page, server: Server) -> None:
+    page.context.clear_cookies()
+    page.goto("/compare")
+    page.get_by_label("Token", exact=True).fill((server.data / "api-token").read_text().strip())
+    page.route("**/api/v1/session", lambda route: route.abort(), times=1)
+    page.get_by_role("button", name="Enter").click()
+    expect(page.get_by_test_id("connection")).to_have_text(re.compile("● live"))
+
+
 def test_what_is_wrong_is_said_at_its_field_and_at_its_line(page: Page) -> None:
     page.goto("/compare")
     page.get_by_role("button", name="Change another field").click()
@@ -108,6 +119,12 @@ def test_what_is_wrong_is_said_at_its_field_and_at_its_line(page: Page) -> None:
     assert text.evaluate(selected) == "baseline: ecmpp"
     text.fill(spec)
     expect(page.get_by_text(re.compile("✓ 3 runs, about"))).to_be_visible()
+    text.fill(f"# mine\n{spec}")
+    box = page.get_by_text("Edit the whole spec as YAML")
+    box.click()
+    expect(text).to_have_count(0)
+    box.click()
+    expect(text).to_have_value(f"# mine\n{spec}")
 
 
 def test_an_experiment_is_begun_and_watched_to_its_end(page: Page) -> None:

@@ -54,6 +54,14 @@ def test_a_recording_is_played_stepped_and_linked_to(page: Page, recording: Path
     page.get_by_role("button", name="Pause").click()
 
 
+def test_a_file_that_is_opened_takes_the_place_of_a_run_in_the_address(page: Page, recording: Path) -> None:
+    page.goto("/watch/replay?experiment=999&scheme=caps&from=5&at=6")
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.locator("input[type=file]").set_input_files(recording)
+    expect(page.locator("output")).to_have_text("700.0000 ms")
+    expect(page).not_to_have_url(re.compile("experiment=|scheme=|from="))
+
+
 def test_a_file_that_is_none_is_refused_in_words(page: Page, tmp_path: Path) -> None:
     (tmp_path / "other").write_text("no recording")
     page.goto("/watch/replay")

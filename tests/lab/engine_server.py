@@ -116,8 +116,8 @@ def serving(data: Path, *options: str) -> Iterator[Server]:
     data.mkdir(exist_ok=True)
     before = {lab.lab_id for lab in labs()}
     server = Server(data, *options)
-    server.start()
     try:
+        server.start()
         yield server
     finally:
         if server.process is not None and server.process.poll() is None:

@@ -219,6 +219,8 @@ def stand_in(name: str, act: str) -> dict[str, str]:
 
 
 HUNG = "echo >>/run/stand-ins/asked; exec sleep 1004"
+HUNG_S = 15.0
+"""How long a lab here waits for a program: long beside what one that answers takes while eight labs start at once."""
 HUNG_LAUNCHER = """
 from topologies import namespaces, ovs, shells
 namespaces.COMMAND_S, ovs.START_TIMEOUT, shells.SHELL_S = {limit}, {limit}, {limit}
@@ -238,7 +240,7 @@ def a_program_that(act: str, name: str, expected: str) -> None:
     Path("/run/stand-ins").mkdir()
     env = stand_in(name, HUNG if act == "hangs" else act)
     before = look()
-    limit = 6.0 if act == "hangs" else 100.0
+    limit = HUNG_S if act == "hangs" else 100.0
     done = subprocess.run(
         [sys.executable, "-c", HUNG_LAUNCHER.format(limit=limit)],
         env=env,

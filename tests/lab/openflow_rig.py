@@ -24,7 +24,7 @@ from tests.waiting import eventually
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _numbers = iter(range(1, 4096))
-_block = random.SystemRandom().randrange(1, 250)
+_random = random.SystemRandom()
 
 
 def run(*argv: str) -> str:
@@ -81,6 +81,22 @@ class Netns:
         run("ip", "netns", "del", self.name)
 
 
+def _own_addresses() -> tuple[socket.socket, str, str]:
+    """Return a socket, and two addresses of a network that no test beside this one has until that is closed.
+
+    The socket's name says which network it is: one name is given once, and goes with its process.
+    """
+    while True:
+        third, fourth = _random.randrange(1, 169), 4 * _random.randrange(64)
+        kept = socket.socket(socket.AF_UNIX)
+        try:
+            kept.bind(f"\0capstan-test-169.254.{third}.{fourth}")
+        except OSError:  # another test has it
+            kept.close()
+            continue
+        return kept, f"169.254.{third}.{fourth + 1}", f"169.254.{third}.{fourth + 2}"
+
+
 class Switch:
     """One Open vSwitch with bridge ``br``; ports are veths whose other ends stay in the same namespace."""
 
@@ -91,8 +107,7 @@ class Switch:
         self.dir = Path(tempfile.mkdtemp(prefix=f"capstan-of-{self.tag}-"))
         self.netns = Netns(self.tag)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        base = f"169.254.{_block}"
-        root, inner = f"{base}.{4 * number + 1}", f"{base}.{4 * number + 2}"
+        self._kept, root, inner = _own_addresses()
         run("ip", "link", "add", f"{self.tag}m", "type", "veth", "peer", "name", "mgmt", "netns", self.tag)
         run("ip", "addr", "add", f"{root}/30", "dev", f"{self.tag}m")
         run("ip", "link", "set", f"{self.tag}m", "up")
@@ -194,6 +209,7 @@ class Switch:
         run("ip", "link", "del", f"{self.tag}m")
         self.netns.delete()
         shutil.rmtree(self.dir)
+        self._kept.close()
 
 
 @contextlib.contextmanager

@@ -163,6 +163,12 @@ def test_with_queues_small_flows_go_before_granted_ones(lab: Deployment) -> None
     assert third >= LARGE - 60_000, "the flow that was granted, but for its first packets"
 
 
+def only_flow(lab: Deployment, host: str, state: str) -> dict[str, Any] | None:
+    """Return the one flow of *host* if it is in that state; else None."""
+    flows = flows_of(lab, host)
+    return flows[0] if [flow["state"] for flow in flows] == [state] else None
+
+
 def test_hyline_grants_a_flow_one_path_and_lets_the_next_one_wait(lab: Deployment) -> None:
     take(
         lab,
@@ -177,18 +183,15 @@ def test_hyline_grants_a_flow_one_path_and_lets_the_next_one_wait(lab: Deploymen
     receivers = [receive(lab, port) for port in ports]
     first = send(lab, "h1", ports[0], 1_500_000, held=True)
     said(first, "connected")
-    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["granted"])
-    (granted,) = flows_of(lab, "h1")
+    granted = eventually(lambda: only_flow(lab, "h1", "granted"))
     second = send(lab, "h2", ports[1], 3_000_000, held=True)
     said(second, "connected")
-    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h2")] == ["waiting"])
-    (waiting,) = flows_of(lab, "h2")
+    waiting = eventually(lambda: only_flow(lab, "h2", "waiting"))
     assert waiting["path"] is None
     # asked for with its SYN; how large its segments and so all headers are is known after that
     assert waiting["remaining_bytes"] >= waiting["asked_bytes"], "it has sent nothing"
     assert result(first) == ["done", "1500000"]
-    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h2")] == ["granted"])
-    (late,) = flows_of(lab, "h2")
+    late = eventually(lambda: only_flow(lab, "h2", "granted"))
     assert result(second) == ["done", "3000000"]
     for process in receivers:
         process.wait(60)

@@ -26,6 +26,7 @@ from tests.unit.classroom.test_wrong_answers import MISSED, WRONG
 from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
+IPERF_PORT = 5201
 
 
 def capstan(*words: str) -> subprocess.CompletedProcess[str]:
@@ -164,6 +165,17 @@ def test_lab_7_an_application_that_takes_idle_for_slow_takes_out_a_link_of_full_
         eventually(lambda: "link-down" in dict(faults(small)))
 
 
+def listens(small: Deployment, host: str, port: int) -> bool:
+    """Return whether a program on *host* takes connections at a TCP port."""
+    show = small.lab.popen(host, ["ss", "-Hltn", f"sport = :{port}"], stdout=subprocess.PIPE, text=True)
+    return bool(show.communicate()[0].strip())
+
+
+def changes_of(small: Deployment, leaf: str, cursor: int) -> list[dict[str, Any]]:
+    """Return the changes of a leaf's mode since *cursor*."""
+    return [change for change in small.client.modes(cursor)[0] if change["leaf"] == leaf]
+
+
 def test_lab_4_a_leaf_is_on_during_a_transfer_and_off_a_t_after_it(small: Deployment) -> None:
     """Step 3, with the solution's T and with one that is too long."""
     before = small.client.scheme()
@@ -175,10 +187,13 @@ def test_lab_4_a_leaf_is_on_during_a_transfer_and_off_a_t_after_it(small: Deploy
         assert (
             capstan("exec", "--lab", small.lab.lab_id, "h3", "--", "iperf3", "-s", "-1", "-D").returncode == 0
         )
+        # what started it has ended before it listens
+        eventually(lambda: listens(small, "h3", IPERF_PORT), "iperf3 listens")
         sent = capstan("exec", "--lab", small.lab.lab_id, "h1", "--", "iperf3", "-c", "h3", "-n", "50K")
         assert sent.returncode == 0, sent.stdout + sent.stderr
+        eventually(lambda cursor=cursor: changes_of(small, "l1", cursor), f"{file}: a mode has changed")
         eventually(lambda: set(small.client.leaf_modes().values()) == {"off"})
-        changes = [change for change in small.client.modes(cursor)[0] if change["leaf"] == "l1"]
+        changes = changes_of(small, "l1", cursor)
         assert [change["mode"] for change in changes] == ["on", "off"] * (len(changes) // 2)
         rule = loader.load(file).mode
         assert rule is not None

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -82,13 +81,16 @@ def test_a_run_that_is_interrupted_ends_soon_with_an_exit_code_of_its_own(spec: 
             text=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
-    deadline = time.monotonic() + 120
-    while "run 1 of 2" not in errors.read_text():
-        assert time.monotonic() < deadline, errors.read_text()
+
+    def runs() -> bool:
         assert process.poll() is None, errors.read_text()
-        time.sleep(0.05)
-    os.kill(process.pid, signal.SIGINT)
-    said, _ = process.communicate(timeout=PATIENCE_S)
+        return "run 1 of 2" in errors.read_text()
+
+    try:
+        eventually(runs, errors.read_text)
+    finally:
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=PATIENCE_S)
     assert said == ""
     assert "Traceback" not in errors.read_text()
     assert process.returncode == 130, errors.read_text()
@@ -107,12 +109,17 @@ class Held:
                 text=True,
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
             )
-        deadline = time.monotonic() + 120
-        while not (up := re.search(r"^lab (\w+) is up; API (\S+)", self.errors.read_text(), re.MULTILINE)):
-            assert time.monotonic() < deadline, self.errors.read_text()
+
+        def up() -> re.Match[str] | None:
             assert self.process.poll() is None, self.errors.read_text()
-            time.sleep(0.05)
-        self.lab, self.api = up.groups()
+            return re.search(r"^lab (\w+) is up; API (\S+)", self.errors.read_text(), re.MULTILINE)
+
+        try:
+            self.lab, self.api = eventually(up, self.errors.read_text).groups()
+        except BaseException:
+            self.process.send_signal(signal.SIGINT)
+            self.process.communicate()
+            raise
 
     def end(self) -> str:
         """Send Ctrl-C; return what was on standard output."""

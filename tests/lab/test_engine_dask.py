@@ -116,6 +116,7 @@ def test_two_dask_workers_share_the_points_of_a_simulated_sweep(tmp_path: Path) 
             tmp_path / "data", "--dask", address, "--labs", "0", "--simulations", "2", *SOON_GONE
         ) as server,
     ):
+        server.wait(lambda: server.ask("GET", "/engine")["simulation_workers"] == 2, 120)
         assert server.ask("GET", "/engine")["address"] == address
         seeds = list(range(1, 9))
         number = server.submit(spec=LONG, kind="simulation", sweep={"seed": seeds}, schemes=["ecmp"])

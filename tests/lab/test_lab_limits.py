@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from tests.lab.lab_scenarios import run_scenario
+from tests.lab.lab_scenarios import HUNG_S, run_scenario
 from topologies import registry
 from topologies.fabric_spec import FabricSpec
 from topologies.lab import Lab
@@ -55,14 +55,14 @@ def test_a_lab_has_the_files_that_it_needs_where_programs_get_few() -> None:
 
 
 HANGS: Final = {
-    "mnexec": "LabError mgmt's shell did not answer within 6 s",
-    "ovsdb-tool": "CommandError `ovsdb-tool create .*` did not end within 6 s",
-    "genl": "CommandError `genl .*` did not end within 6 s",
-    "ip": "CommandError `ip .*` did not end within 6 s",
-    "tc": "CommandError `tc .*` did not end within 6 s",
-    "ovsdb-server": "CommandError ovsdb-server of switch l1 was not ready in 6 s",
-    "ovs-vswitchd": "CommandError ovs-vswitchd of switch l1 was not ready in 6 s",
-    "ovs-vsctl": "CommandError `ovs-vsctl .*` did not end within 6 s",
+    "mnexec": f"LabError mgmt's shell did not answer within {HUNG_S:g} s",
+    "ovsdb-tool": f"CommandError `ovsdb-tool create .*` did not end within {HUNG_S:g} s",
+    "genl": f"CommandError `genl .*` did not end within {HUNG_S:g} s",
+    "ip": f"CommandError `ip .*` did not end within {HUNG_S:g} s",
+    "tc": f"CommandError `tc .*` did not end within {HUNG_S:g} s",
+    "ovsdb-server": f"CommandError ovsdb-server of switch l1 was not ready in {HUNG_S:g} s",
+    "ovs-vswitchd": f"CommandError ovs-vswitchd of switch l1 was not ready in {HUNG_S:g} s",
+    "ovs-vsctl": f"CommandError `ovs-vsctl .*` did not end within {HUNG_S:g} s",
 }
 """The error of a lab's start, by the program that never answers."""
 AT_ONCE: Final = 8

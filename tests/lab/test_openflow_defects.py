@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -27,6 +26,7 @@ from os_ken.lib import hub
 
 from controller.openflow import connection
 from controller.openflow.wanted import Bucket, FlowRule, Group, Match, Output
+from tests.free_ports import free_port
 from tests.lab.openflow_plane import ScriptedPlane, state, whole
 from tests.lab.openflow_rig import switch
 from tests.unit.running_shell import running_shell
@@ -34,17 +34,6 @@ from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 DPID = 0x21
-
-
-def free_port() -> int:
-    """Return a port for a program that takes only one: not of those that the kernel gives away meanwhile."""
-    first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
-    choices = [port for port in range(10_000, 65_536) if not first <= port <= last]
-    while True:
-        port = random.SystemRandom().choice(choices)
-        with socket.socket() as sock, contextlib.suppress(OSError):
-            sock.bind(("0.0.0.0", port))
-            return port
 
 
 class Bare:

@@ -93,13 +93,14 @@ def test_what_agree_runs_belongs_to_who_called_sudo(tmp_path: Path) -> None:
 
 
 def test_agree_sizes_what_it_runs_and_compares_with_the_same_simulated(tmp_path: Path) -> None:
-    process = start(tmp_path, 5, "agree", "--scale", "0.5", "--json", "-")
+    # so slow that what a busy machine adds to a time is little
+    process = start(tmp_path, 5, "agree", "--scale", "0.2", "--json", "-")
     out, err = process.communicate(timeout=PATIENCE_S)
     assert "for this machine: " in err
     assert "1 run, about " in err
     (kept,) = (tmp_path / "new" / "results").glob("brief-*/result.json")
     document = json.loads(kept.read_text())
-    assert document["spec"]["fabric"]["link"]["rate_mbps"] == 5
+    assert document["spec"]["fabric"]["link"]["rate_mbps"] == 2
     assert any("sized for" in notice for notice in document["notices"])
     figures = {(of["scheme"], of["measure"]): of for of in json.loads(out)["agreements"]}
     short = figures["ecmp", "mean time, short flows"]

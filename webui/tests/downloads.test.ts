@@ -1,6 +1,6 @@
 import { createElement } from "react";
 import { expect, test } from "vitest";
-import { Downloads } from "../src/experiments/Downloads";
+import { Downloads, NotDrawn } from "../src/experiments/Downloads";
 import type { Experiment } from "../src/experiments/types";
 import { drawn } from "./drawn";
 
@@ -40,4 +40,11 @@ test("figures that cannot be listed are said to be missing, and why", async () =
   const failed = await page({ state: "finished" }, new Error("two figures are being drawn"));
   expect(failed).toContain("No figures: two figures are being drawn");
   expect(await page({ state: "finished" })).not.toContain("No figures");
+});
+
+test("a figure that was not drawn, perhaps for those of others, can be asked for again", async () => {
+  const html = await drawn(createElement(NotDrawn, { words: "By size.", again: () => undefined }));
+  expect(html).toContain("By size.");
+  expect(html).toContain("too many figures were being drawn");
+  expect(html).toContain("Try again");
 });

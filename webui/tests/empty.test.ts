@@ -47,19 +47,21 @@ test("no flow counts for the scheme in force before it is known when that was ch
   const ended = flow(1, { state: "ended", started_at: 10, last_at: 12 });
   const known: Answers = [
     [["flows", ""], { flows: [ended], whole: true }],
-    [["scheme", ""], { scheme: { name: "caps" }, base: "caps" }],
+    [["scheme", ""], { scheme: { name: "caps" }, base: "caps", version: 3 }],
   ];
   const page = createElement(FctPage);
   const underCaps = 'data-scheme="caps"';
   expect(await drawn(page, known)).not.toContain(underCaps);
-  const failed = await drawn(page, [...known, [["events", "", "caps"], refused]]);
+  const failed = await drawn(page, [...known, [["events", "", "caps", 3], refused]]);
   expect(failed).not.toContain(underCaps);
   expect(failed).toContain(refused.message);
   expect(failed).not.toContain("No flow has ended yet");
-  const changed = { events: [{ cursor: 1, at: 11, kind: "scheme-changed", scheme: "caps" }], cursor: 1 };
-  expect(await drawn(page, [...known, [["events", "", "caps"], changed]])).not.toContain(underCaps);
-  const none = { events: [], cursor: 0 };
-  expect(await drawn(page, [...known, [["events", "", "caps"], none]])).toContain(underCaps);
+  const changed = { events: [{ cursor: 1, at: 11, kind: "scheme-changed", scheme: "caps" }], since: 0 };
+  expect(await drawn(page, [...known, [["events", "", "caps", 3], changed]])).not.toContain(underCaps);
+  const none = { events: [], since: 0 };
+  expect(await drawn(page, [...known, [["events", "", "caps", 3], none]])).toContain(underCaps);
+  const cut = { events: [], since: 11 };
+  expect(await drawn(page, [...known, [["events", "", "caps", 3], cut]])).not.toContain(underCaps);
 });
 
 test("a port leads to its link, whatever that is called", async () => {

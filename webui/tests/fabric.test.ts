@@ -171,6 +171,19 @@ test("lines end at the layout's own places, so that a sample draws only those th
   expect(lines[1]?.b).toBe(layout.switches.get("l1"));
 });
 
+test("links between the same two switches are drawn beside each other", () => {
+  const ends = { a: { switch: "l1", port: 1 }, b: { switch: "s1", port: 1 } };
+  const links = ["l1-s1", "l1-s1:7", "l1-s1:9"].map((name) => ({ ...WIRE, ...ends, name }));
+  const fabric: FabricView = { ...leafSpine(1, 1, 1), links };
+  const layout = layOut(fabric, 700);
+  const lines = linesOf(fabric, layout);
+  expect(lines[0]?.a).toBe(layout.switches.get("l1"));
+  for (const side of ["a", "b"] as const) {
+    expect(new Set(lines.map((line) => line[side].x)).size).toBe(3);
+    expect(new Set(lines.map((line) => line[side].y)).size).toBe(1);
+  }
+});
+
 test("the ends of a thousand links are found without going through all links for each", () => {
   let reads = 0;
   const links = Array.from({ length: 1000 }, (_, index) => {

@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { schemeChanges } from "../src/fct/schemeChanges";
 import { distribution, figures, groups, longGoodput, schemeIntervals, schemeOf } from "../src/fct/statistics";
 import { flow } from "./flow";
 
@@ -16,6 +17,24 @@ test("a flow counts for the scheme under which it began and ended", () => {
   expect(schemeOf(ended(1, 19, 21), known)).toBeNull();
   expect(schemeOf(ended(1, 5, 6), known)).toBeNull();
   expect(schemeOf(ended(1, 5, 6), schemeIntervals([], "rps"))).toBe("rps");
+});
+
+test("where events are gone, the scheme in force is known from the oldest that is left on", async () => {
+  const { signal } = new AbortController();
+  const oldest = (cursor: number): void => {
+    vi.stubGlobal("fetch", (url: string) => {
+      const events = url.includes("topics=scheme") ? [] : [{ cursor, at: 40, kind: "mode-changed" }];
+      return Promise.resolve(Response.json({ events, cursor: 20_000 }));
+    });
+  };
+  oldest(1);
+  expect(await schemeChanges("", signal)).toEqual({ events: [], since: 0 });
+  oldest(7);
+  const { events, since } = await schemeChanges("", signal);
+  expect(since).toBe(40);
+  const known = schemeIntervals(events, "caps", since);
+  expect(schemeOf(ended(1, 39, 41), known)).toBeNull();
+  expect(schemeOf(ended(1, 41, 42), known)).toBe("caps");
 });
 
 test("only flows that have ended and carried data are counted, by size", () => {
@@ -43,11 +62,23 @@ test("figures of a hundred flows have a 99th percentile, of fewer none", () => {
 test("a distribution grows to one, in no more steps than asked for", () => {
   const points = distribution(
     Array.from({ length: 1003 }, (_, index) => index + 1),
+    1003,
     100,
   );
   expect(points.length).toBeLessThanOrEqual(101);
   expect(points.at(-1)).toEqual([1003, 1]);
   for (const [time, share] of points) expect(share).toBeCloseTo(time / 1003);
+  expect(distribution([0, 0, 1, 2])).toEqual([
+    [1, 0.75],
+    [2, 1],
+  ]);
+});
+
+test("where flows failed a distribution ends below one", () => {
+  expect(distribution([1, 2], 4)).toEqual([
+    [1, 0.25],
+    [2, 0.5],
+  ]);
 });
 
 test("goodput is of long flows that are on their way", () => {

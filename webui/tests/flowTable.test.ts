@@ -6,7 +6,9 @@ import {
 } from "@tanstack/react-virtual";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { rowsOf } from "../src/flows/FlowTable";
+import { rowsOf, SHOWN } from "../src/flows/FlowTable";
+import { clockTime, dayTime } from "../src/parts/units";
+import { flow } from "./flow";
 
 test("rows are placed by their height, also after the page has become larger for a room", () => {
   const options = (height: number) => ({
@@ -28,4 +30,12 @@ test("a long name is cut in its cell", () => {
   const cell = /\.body \.row > div:not\(:first-child\) \{([^}]*)\}/.exec(style)?.[1];
   expect(cell).toContain("overflow: hidden");
   expect(cell).toContain("text-overflow: ellipsis");
+});
+
+test("a flow of another day has its day", () => {
+  const began = (at: number) =>
+    SHOWN.find(({ column }) => column === "started_at")?.text(flow(1, { started_at: at }));
+  const now = Date.now() / 1000;
+  expect(began(now)).toBe(clockTime(now));
+  expect(began(now - 2 * 86_400)).toBe(dayTime(now - 2 * 86_400));
 });

@@ -48,6 +48,17 @@ test("later only new flows, active ones and those that have ended are asked for"
   expect(asked.length).toBe(3);
 });
 
+test("flows that had ended and have gone on since are known as they are now", async () => {
+  const now = (id: number): LiveFlow =>
+    flow(id, { state: id === 7 ? "active" : "ended", bytes: id === 7 || id === 1_990 ? 9 : 1 });
+  const known = numbers(2_000, 2_000).map((id) => flow(id, { state: "ended", bytes: 1 }));
+  controller(numbers(2_000, 2_000).map(now));
+  const all = await refreshed("", { flows: known, whole: true }, signal, () => expect.unreachable());
+  expect(all.flows.map((one) => one.id)).toEqual(numbers(2_000, 2_000));
+  expect(all.flows.find((one) => one.id === 7)).toMatchObject({ state: "active", bytes: 9 });
+  expect(all.flows.find((one) => one.id === 1_990)).toMatchObject({ state: "ended", bytes: 9 });
+});
+
 test("a controller that began anew is believed", async () => {
   controller(numbers(3, 3).map((id) => flow(id)));
   const known = numbers(500, 500).map((id) => flow(id));

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { KEPT_S, type Row, withView } from "../src/capton/grantRows";
-import type { CaptonFlow, CaptonView } from "../src/api/schema";
+import type { CaptonFlow, CaptonView, FabricView, QueuesView } from "../src/api/schema";
 import type { LinksSample } from "../src/api/types";
 import { LinkHistory, type LinkPoint } from "../src/live/linkHistory";
-import { fullest, portQueues, waiting } from "../src/queues/rows";
+import { fullest, portQueues, waiting, waitingOnly } from "../src/queues/rows";
 import { structureOf } from "../src/charts/TimeChart";
 import { cut, fitting, labelRoom, roundValues } from "../src/charts/ticks";
 import { marks } from "../src/tpfs/thresholds";
@@ -50,6 +50,12 @@ test("what ended long ago is left out, and a pause is no bar", () => {
   rows = withView(rows, view(grant(1, "granted", 0)), 110, 1);
   expect(rows[0]?.spans.length).toBe(2);
   expect(withView(rows, view(), 110 + KEPT_S + 1, 1)).toEqual([]);
+});
+
+test("a flow to another host under the number of one before has a row of its own", () => {
+  const rows = withView([], view(grant(1, "granted")), 100, 1);
+  const other = { ...grant(1, "granted"), destination: "h6" };
+  expect(withView(rows, view(other), 101, 1).map(({ name }) => name)).toEqual(["h1 → h5 #1", "h1 → h6 #1"]);
 });
 
 test("queues are listed by direction, the fullest port first", () => {
@@ -175,6 +181,58 @@ test("the ports that were fullest in the last minute are charted, though they ha
       ],
     },
   ]);
+});
+
+test("ports of links between the same switches, and of one name on several, are kept apart", () => {
+  const between = (name: string, port: number): FabricView["links"][number] => ({
+    name,
+    kind: "fabric",
+    a: { switch: "l1", port },
+    b: { switch: "s1", port },
+    up: true,
+    speed_kbps: 0,
+    rate_kbps: null,
+  });
+  const parallel = [between("l1-s1", 1), between("l1-s1:7", 7)];
+  const fabric: FabricView = { switches: [], links: parallel, hosts: [], scheme: "caps", settled: true };
+  const queue = { queue: 0, waiting_packets: 1, bits_per_s: 0, dropped_per_s: 0 };
+  const links = parallel.map(({ name }) => ({ ...link(name, 1, null), ab: { ...load(1), queues: [queue] } }));
+  const sample: LinksSample = { at: 1, interval_s: 1, links };
+  const rows = portQueues(sample, fabric);
+  expect(rows.map((row) => row.direction)).toEqual(["l1 → s1", "l1 → s1:7"]);
+  expect(new Set(rows.map((row) => row.key)).size).toBe(2);
+  const history = new LinkHistory();
+  history.take(sample);
+  expect(fullest(sample, history, fabric, 4).map(({ name }) => name)).toEqual(["l1 → s1", "l1 → s1:7"]);
+
+  const counter = { queue: 0, waiting_packets: 1, waiting_bytes: 1, dropped_packets: 0, sent_packets: 0 };
+  const port = (name: string): QueuesView["switches"][number]["ports"][number] => ({
+    port: 1,
+    name,
+    by: "writer",
+    queues: 1,
+    buffer_packets: null,
+    rate_bps: null,
+    in_force: true,
+    problem: "",
+    limits: [],
+    counters: [{ ...counter, sent_bytes: 0 }],
+  });
+  const on = (name: string, ...ports: string[]): QueuesView["switches"][number] => ({
+    switch: name,
+    datapath: "system",
+    in_force: true,
+    problems: [],
+    counted_s_ago: 0,
+    ports: ports.map(port),
+  });
+  const view: QueuesView = {
+    wanted: { number: 1, buffer_packets: null },
+    switches: [on("l1", "eth1", "l1-eth2"), on("s1", "eth1")],
+  };
+  const ports = waitingOnly(view);
+  expect(ports.map((row) => row.direction)).toEqual(["l1 eth1", "l1-eth2", "s1 eth1"]);
+  expect(new Set(ports.map((row) => row.key)).size).toBe(3);
 });
 
 /** A history that counts how often times of its points are read. */

@@ -125,6 +125,18 @@ test("curves of a part of an experiment's flows say so", async () => {
   expect(html).toContain("Drawn of the first 20,000 flows");
 });
 
+test("a result of runs during which a part of the lab ended says so, and marks the scheme", async () => {
+  const figures = { retransmissions: 0, recovered_packets: 0, overhead: 0, cpu_limited: false };
+  const ecmp = { scheme: "ecmp", ...figures, disturbed: true };
+  const summary = { disturbed: true, schemes: { ecmp, rps: { scheme: "rps", ...figures } } };
+  const experiment = { ...simulation, state: "finished", summary, runs: [] } as unknown as Experiment;
+  const html = await drawn(createElement(Results, { experiment }), KNOWN);
+  expect(html).toContain("* A part of the lab ended during these runs");
+  expect(html).not.toContain("The processor limited");
+  const [, rows] = /<tbody[^>]*>(.*)<\/tbody>/s.exec(html) ?? [];
+  expect(rows?.replaceAll(/<[^>]+>/g, "").match(/ \*/g)).toEqual([" *"]);
+});
+
 test("a class none of whose flows crossed the fabric has no number of paths", async () => {
   const figures = { retransmissions: 0, recovered_packets: 0, overhead: 0, cpu_limited: false };
   const paths = { short: { paths_per_flow: 3.72 }, long: { paths_per_flow: null } };

@@ -1,8 +1,13 @@
+import { MantineProvider } from "@mantine/core";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createElement } from "react";
+import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
+import { RefusedError } from "../src/api/client";
 import type { FlowDetail, PathView } from "../src/api/schema";
 import type { FlowTrace } from "../src/live/flowHistory";
 import { diagram } from "../src/paths/diagram";
+import { FlowPaths } from "../src/paths/FlowPaths";
 import { HELD_S, newestOf } from "../src/paths/newest";
 import { classCounts, effectivePaths, mainPath, shares } from "../src/paths/shares";
 import { PathStrip } from "../src/paths/PathStrip";
@@ -52,6 +57,7 @@ test("the shown short flow is held long enough to be read, then the newest is sh
   expect(newestOf(both, "short", first, 100 + HELD_S - 0.1)?.id).toBe(5);
   expect(newestOf(both, "short", first, 100 + HELD_S)?.id).toBe(6);
   expect(newestOf([], "short", first, 200)?.id).toBe(5);
+  expect(newestOf(both, "short", first, 100 - 2 * HELD_S)).toEqual({ id: 6, since: 100 - 2 * HELD_S });
 });
 
 test("a long flow is shown as long as there are updates of it", () => {
@@ -102,4 +108,22 @@ test("a flow that was shown is not shown on when all is forgotten, as at another
   const held = { id: 17, since: 1 };
   expect(newestOf([], "long", held, 1 + 2 * HELD_S)).toEqual(held);
   expect(newestOf([], "long", held, null)).toBeNull();
+});
+
+test("a flow that the controller does not know, or no more, is not shown as it was", async () => {
+  const queries = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: Infinity } } });
+  const queryKey = ["flow", "", 7];
+  const detail: FlowDetail = { flow: flow(7), timeline: [], modes: [], paths: [], queues: [], faults: [] };
+  const html = (): string => {
+    const page = createElement(FlowPaths, { id: 7, heading: "A flow" });
+    const themed = createElement(MantineProvider, null, page);
+    return renderToStaticMarkup(createElement(QueryClientProvider, { client: queries }, themed));
+  };
+  queries.setQueryData(queryKey, detail);
+  expect(html()).toContain('data-flow="7"');
+  const refused = new RefusedError({ title: "Not Found", status: 404, detail: "flow 7 is not known" });
+  const queryFn = () => Promise.reject(refused);
+  await expect(queries.fetchQuery({ queryKey, queryFn, staleTime: 0 })).rejects.toBe(refused);
+  expect(html()).toContain("flow 7 is not known");
+  expect(html()).not.toContain('data-flow="7"');
 });

@@ -2,7 +2,7 @@ import { onlineManager, QueryClient } from "@tanstack/react-query";
 import { afterEach, expect, test, vi } from "vitest";
 import { RefusedError } from "../src/api/client";
 import type { FlowDetail } from "../src/api/schema";
-import { DEFAULTS, flowEveryMs } from "../src/api/queries";
+import { DEFAULTS, describedEveryMs, flowEveryMs } from "../src/api/queries";
 import { experimentEveryMs } from "../src/experiments/queries";
 import type { Experiment } from "../src/experiments/types";
 import { flow } from "./flow";
@@ -47,4 +47,10 @@ test("a flow is asked for twice a second while it lives, and seldom where it is 
   expect(flowEveryMs({ data: detail("active"), error: null })).toBe(500);
   expect(flowEveryMs({ data: detail("ended"), error: null })).toBe(5_000);
   expect(flowEveryMs({ data: undefined, error: new Error("flow 1 is not known") })).toBe(5_000);
+});
+
+test("what the controller can do is asked for until it is known", () => {
+  expect(describedEveryMs({ data: undefined, error: null })).toBe(false);
+  expect(describedEveryMs({ data: undefined, error: silent })).toBe(5_000);
+  expect(describedEveryMs({ data: { paths: {} }, error: silent })).toBe(false);
 });

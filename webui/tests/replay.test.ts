@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
+import { createElement } from "react";
 import { describe as suite, expect, it } from "vitest";
 import { recordingPath, replayAddress } from "../src/replay/address";
 import { fromAddress, inAddress, SPEEDS, usualSpeed } from "../src/replay/clock";
+import { Controls } from "../src/replay/Controls";
 import { describe } from "../src/replay/describe";
 import { markOf } from "../src/replay/draw";
 import { Replay } from "../src/replay/frame";
@@ -10,6 +12,7 @@ import { places } from "../src/replay/layout";
 import { FlowChoice } from "../src/replay/ReplayView";
 import { parseTrace, readTrace, TraceError } from "../src/replay/trace";
 import { frameMs } from "../src/replay/usePlayback";
+import { drawn } from "./drawn";
 import { MS, recording } from "./recording";
 
 suite("a recording of a run on switches", () => {
@@ -140,6 +143,9 @@ suite("a moment in the address", () => {
       expect(fromAddress(inAddress(at, 5 * MS), 5 * MS, 10 * MS)).toBe(at);
     }
     expect(inAddress(1.5 * MS, 5 * MS)).toBe("6.5");
+    for (const at of [0, 123_456_789, 10 * MS - 1]) {
+      expect(fromAddress(inAddress(at, 5 * MS + 499), 5 * MS + 499, 10 * MS - 1)).toBe(at);
+    }
   });
 
   it("is none outside of the recording", () => {
@@ -227,4 +233,15 @@ suite("a page that plays recordings", () => {
     expect(frameMs(1000, 1016)).toBe(16);
     expect(frameMs(1016, 61_016)).toBeLessThanOrEqual(500);
   });
+});
+
+it("plays without the time being spoken at every frame, and does not say that Pause is pressed", async () => {
+  const replay = new Replay(parseTrace(recording()));
+  const playback = { timePs: 0, playing: true, seek: () => undefined, toggle: () => undefined };
+  const html = await drawn(
+    createElement(Controls, { replay, playback, speed: 0.001, setSpeed: () => undefined }),
+  );
+  expect(html).toContain("Pause");
+  expect(html).not.toContain("aria-pressed");
+  expect(html).toMatch(/<output[^>]* aria-live="off"/);
 });

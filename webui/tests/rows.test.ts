@@ -27,6 +27,13 @@ test.each([
   ["sort=__proto__", [3, 2, 1]],
 ])("%s shows the flows %j", (search, expected) => expect(ids(search)).toEqual(expected));
 
+test("hosts are found whatever the case of their names, alone and in a pair", () => {
+  const named = [flow(1, { source: "Web-1", destination: "DB" })];
+  for (const text of ["web-1", "Web-1", "Web-1>DB", "web-1>db", ">DB"])
+    expect(chosenRows(named, choiceOf(new URLSearchParams({ q: text }))).length).toBe(1);
+  expect(chosenRows(named, choiceOf(new URLSearchParams({ q: "DB>Web-1" }))).length).toBe(0);
+});
+
 test("rows with updates are those of all flows together, in every order", () => {
   const state = { value: 7 };
   const random = (below: number): number => {

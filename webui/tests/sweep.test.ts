@@ -59,7 +59,7 @@ test("a sweep is a chart a measure, a line a scheme, with gaps where it has no f
     chart?.lines.map((line) => [
       line.label,
       line.style,
-      line.points.map(({ tick, bar }) => [tick, bar?.value, bar?.interval, bar?.cpuLimited]),
+      line.points.map(({ tick, bar }) => [tick, bar?.value, bar?.interval, bar?.isDoubtful]),
     ]),
   ).toEqual([
     [
@@ -155,7 +155,7 @@ test("two experiments are two bars a scheme, with the intervals and the mark of 
     ["Long flows: goodput together", false, "12.3 Mbit/s"],
   ]);
   expect(
-    found[0]?.bars.map((bar) => [bar.label, bar.style, bar.value, bar.interval, bar.cpuLimited]),
+    found[0]?.bars.map((bar) => [bar.label, bar.style, bar.value, bar.interval, bar.isDoubtful]),
   ).toEqual([
     ["mine · 3", schemeStyle("caps"), 71, [60, 82], false],
     ["mine · 12", schemeStyle("caps"), 80, [70, 90], true],
@@ -178,8 +178,8 @@ test("times are of short flows that ended, by label, shortest first, in the resu
     ({ run_id: run, fct_s: fct, traffic_class }) as FlowRecord;
   const flows = [flow(6, 3), flow(5, 2), flow(7, 1), flow(5, null), flow(5, 9, "long"), flow(99, 4)];
   expect(shortFlowTimes(experiment, flows)).toEqual([
-    { label: "ecmp", style: schemeStyle("ecmp"), times: [1, 3] },
-    { label: "mine", style: schemeStyle("caps"), times: [2] },
+    { label: "ecmp", style: schemeStyle("ecmp"), times: [1, 3], flows: 2 },
+    { label: "mine", style: schemeStyle("caps"), times: [2], flows: 2 },
   ]);
 });
 

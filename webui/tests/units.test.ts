@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bitRate, byteSize, digits, duration, percent, timeOfEvent } from "../src/parts/units";
+import { bitRate, byteSize, digits, duration, percent, ratioText, timeOfEvent } from "../src/parts/units";
 
 test.each([
   [0, "0 bit/s"],
@@ -30,6 +30,11 @@ test("shares below ten per cent have a digit more", () => {
 
 test("three digits, however large the number", () => {
   expect([0, 0.345, 9.996, 17.34, 804.4].map(digits)).toEqual(["0", "0.34", "10.0", "17.3", "804"]);
+});
+
+test("a ratio looks like 0 or 1 only where it is", () => {
+  const values = [0, 1, 0.432, 0.0031, 0.998, 1.0004, 1e-9];
+  expect(values.map(ratioText)).toEqual(["0.00", "1.00", "0.43", "0.003", "0.998", "1.0004", "0.00"]);
 });
 
 test("an event of another day has its day", () => {

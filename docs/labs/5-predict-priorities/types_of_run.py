@@ -1,9 +1,11 @@
-"""Lab 5: the types that your program gives to the ports of a real run: types_of_run.py FLOWS.csv MY_TYPES.py
+"""Lab 5: the types that your program gives to the ports of a real run: types_of_run.py FLOWS.csv... MY_TYPES.py
 
-FLOWS.csv: results/lab5-.../flows.csv. Prints a row per port: its application, flows, median size, and type.
+FLOWS.csv: results/lab5-.../flows.csv; of several, the newest. Prints a row per port: its application, flows, median
+size, and type.
 """
 
 import csv
+import os
 import runpy
 import statistics
 import sys
@@ -24,15 +26,25 @@ def flows_of(table):
         ]
 
 
+def newest(tables):
+    """The table that was written last: results/lab5-*/flows.csv names those of all runs."""
+    try:
+        return max(tables, key=os.path.getmtime)
+    except OSError as error:
+        sys.exit(f"{error.filename}: there is no such table: run lab5.yaml first")
+
+
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(
             "give a table of flows and your file: types_of_run.py results/lab5-.../flows.csv my_types.py"
         )
-    flows = flows_of(sys.argv[1])
+    *tables, answer = sys.argv[1:]
+    table = newest(tables)
+    flows = flows_of(table)
     if not flows:
-        sys.exit(f"{sys.argv[1]}: no flow in it has finished")
-    types = runpy.run_path(sys.argv[2])["types_of_ports"](
+        sys.exit(f"{table}: no flow in it has finished")
+    types = runpy.run_path(answer)["types_of_ports"](
         [{name: flow[name] for name in ("host", "destination_port", "bytes")} for flow in flows]
     )
     print(f"{'port':>6}  {'application':16}{'flows':>6}  {'median, B':>10}  type")

@@ -1,4 +1,4 @@
-//! When short flows are present at a leaf: CAPS's ON/OFF mode (CAPS, section IV-C), as a state machine.
+//! When short flows are present at a leaf: CAPS's ON/OFF mode (CAPS, section VII), as a state machine.
 //!
 //! A leaf turns ON with the first short packet (the switch copies them to the controller while the leaf is OFF,
 //! and only then) and OFF when `quiet_intervals` sampling times T have passed without one. Presence while ON is

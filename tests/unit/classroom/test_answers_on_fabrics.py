@@ -1,8 +1,9 @@
-"""Answers of labs 3 and 5 on a fabric: a scheme with a student's r, and types of the flows of a run."""
+"""Answers of labs 3 to 5 on a fabric: schemes with a student's r and T, and types of the flows of a run."""
 
 from __future__ import annotations
 
 import csv
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,17 @@ def test_lab_3_says_which_r_a_scheme_cannot_have(r: str, tmp_path: Path) -> None
     assert f"gave {r}: a scheme takes 1 to 64" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "file", [LABS[4].directory / LABS[4].start, LABS[4].solution], ids=["start", "solution"]
+)
+def test_lab_4_compares_caps_with_a_scheme_that_differs_in_t_alone(file: Path) -> None:
+    mine, caps = loader.load(file), loader.load("caps")
+    assert mine.mode is not None
+    assert mine.mode != caps.mode
+    assert (mine.short, mine.long, mine.control) == (caps.short, caps.long, caps.control)
+    assert mine.prior_knowledge == caps.prior_knowledge
+
+
 def table(directory: Path, *rows: tuple[str, int, int, str]) -> Path:
     """Write a table of flows (application, port, bytes, state), with the columns that matter."""
     file = directory / "flows.csv"
@@ -102,6 +114,25 @@ def test_lab_5_a_table_without_finished_flows_is_an_error(tmp_path: Path) -> Non
     done = run(TYPES, table(tmp_path, ("rpc", 5601, 2000, "failed")), LABS[5].solution)
     assert done.returncode == 1
     assert "no flow in it has finished" in done.stderr
+
+
+def test_lab_5_of_several_runs_the_newest_counts(tmp_path: Path) -> None:
+    tables = []
+    for at_s, size in ((1_000_020, 3000), (1_000_000, 2000)):
+        directory = tmp_path / f"lab5-{at_s}"
+        directory.mkdir()
+        tables.append(table(directory, ("rpc", 5601, size, "finished")))
+        os.utime(tables[-1], (at_s, at_s))
+    done = run(TYPES, *tables, LABS[5].directory / LABS[5].start)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1].split() == ["5601", "rpc", "1", "3000", "5601"]
+
+
+def test_lab_5_without_a_run_is_one_line(tmp_path: Path) -> None:
+    done = run(TYPES, tmp_path / "lab5-*" / "flows.csv", LABS[5].directory / LABS[5].start)
+    assert done.returncode == 1
+    assert "there is no such table: run lab5.yaml first" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_lab_5_its_experiment_has_ports_of_three_sizes() -> None:

@@ -8,11 +8,14 @@ from typing import Any
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 from classroom.labs import LABS, ClassroomLab
+from tests.free_ports import free_port
 
 NOTEBOOKS = Path(__file__).resolve().parents[3] / "docs" / "notebooks"
 ANSWER = "%%writefile"
+PORTS = ("shell_port", "iopub_port", "stdin_port", "hb_port", "control_port")
 
 
 def read(name: str) -> Any:
@@ -25,6 +28,14 @@ def answer_of(notebook: Any) -> Any:
     return cell
 
 
+def kernel_ports() -> Config:
+    """Return settings with ports for a kernel: what it draws may be another program's before it listens there."""
+    ports: set[int] = set()
+    while len(ports) < len(PORTS):
+        ports.add(free_port())
+    return Config({"KernelManager": {"cache_ports": False} | dict(zip(PORTS, ports, strict=True))})
+
+
 def run(notebook: Any, work: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run all cells; return what they print."""
     monkeypatch.setenv("CAPSTAN_WORK", str(work))
@@ -32,7 +43,10 @@ def run(notebook: Any, work: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("IPYTHONDIR", str(work / "ipython"))
     monkeypatch.delenv("CAPSTAN_API", raising=False)
     resources = {"metadata": {"path": str(NOTEBOOKS)}}
-    NotebookClient(notebook, timeout=240, kernel_name="python3", resources=resources).execute()
+    client = NotebookClient(
+        notebook, timeout=240, kernel_name="python3", resources=resources, config=kernel_ports()
+    )
+    client.execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     return "".join(output.text for output in outputs if output.output_type == "stream")
 

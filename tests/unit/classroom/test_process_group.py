@@ -68,8 +68,8 @@ def test_what_keeps_to_the_limits_together_is_marked(tmp_path: Path) -> None:
 def test_nothing_that_a_submission_started_outlives_it(tmp_path: Path, then: str) -> None:
     pid = tmp_path / "pid"
     text = STAYS.format(pid=str(pid), then=then)
-    mark = marked(tmp_path, text, sandbox.Limits(wall_s=5 if "sleep" in then else 180))
-    assert ("takes longer than 5 s" if "sleep" in then else "exit code 0") in str(mark.error)
+    mark = marked(tmp_path, text, sandbox.Limits(wall_s=12 if "sleep" in then else 180))
+    assert ("takes longer than 12 s" if "sleep" in then else "exit code 0") in str(mark.error)
     left = Path("/proc", pid.read_text(), "stat")
     assert not left.exists() or left.read_bytes().rpartition(b")")[2].split()[0] == b"Z"
 

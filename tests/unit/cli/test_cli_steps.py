@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,12 +101,59 @@ def test_a_signal_interrupts_a_step_once_and_its_end_is_waited_for(
 ) -> None:
     """Sent twice, as by `timeout`, which signals its child and then the group."""
     note = tmp_path / "up"
-    program = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(note)])
+    program = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, str(note)],
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # these tests may run under nohup
+    )
     eventually(note.exists)
     program.send_signal(number)
     time.sleep(0.1)
     program.send_signal(number)
-    assert program.wait(10) == 5
+    assert program.wait(60) == 5
+
+
+def test_a_step_that_takes_no_notice_of_a_signal_is_the_last_one(tmp_path: Path) -> None:
+    busy = "trap 'exit 0' INT; kill -TERM $PPID; while :; do sleep 0.05; done"
+    with pytest.raises(SystemExit) as ended:
+        check(Step(("one",), ("sh", "-c", busy)), tmp_path)
+    assert ended.value.code == 128 + signal.SIGINT
+
+
+def test_a_signal_that_the_program_ignores_interrupts_no_step(tmp_path: Path) -> None:
+    """As SIGHUP under `nohup`: the terminal may go."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        check(Step(("one",), ("sh", "-c", "kill -HUP $PPID; exec sleep 0.5")), tmp_path)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_signal_that_comes_while_a_step_is_made_interrupts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended the program, and the step went on."""
+    make, made = subprocess.Popen, list[subprocess.Popen[bytes]]()
+
+    def and_be_signalled(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        made.append(make(*arguments, **options))
+        os.kill(os.getpid(), signal.SIGTERM)
+        return made[-1]
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    monkeypatch.setattr("cli.steps.subprocess.Popen", and_be_signalled)
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            check(Step(("one",), ("sleep", "600")), tmp_path)
+        assert ended.value.code == 128 + signal.SIGINT
+        assert made[0].poll() == -signal.SIGINT, "it has ended"
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        for process in made:
+            process.kill()
+            process.wait()
 
 
 def test_what_takes_only_idle_time_passes_that_on_to_what_it_starts(

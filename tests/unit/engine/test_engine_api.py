@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from engine.worker_client import WorkerClient
 from experiments.spec.check import preset_names
 from figures.draw import FIGURES
 from simulation.evidence_document import read_document
+from tests.free_ports import free_port
 from tests.unit.api_world import World, api_world
 from tests.unit.experiments_store import flow_row
 
@@ -337,8 +337,7 @@ def test_workers_get_the_address_to_report_to() -> None:
 
 @pytest.mark.slow
 def test_without_a_scheduler_it_is_said_where_none_is() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
+    address = f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(ExecutorError, match=f"no Dask scheduler answers at {address}"):
         DaskWorkers(address, timeout_s=0.2)
 

@@ -102,12 +102,13 @@ class Kept:
 
     def __init__(self, run: dict[str, Any]) -> None:
         self._run = run
+        self._versions: dict[str, Any] = {"capstan": "0.1.0"}
 
     def results(self, _: int) -> dict[str, Any]:
-        return {"runs": [self._run], "experiment": {"versions": {"capstan": "0.1.0"}}}
+        return {"runs": [self._run], "experiment": {"versions": self._versions}}
 
-    def equip(self, *_: Any) -> None:
-        pass
+    def equip(self, _: int, __: int, versions: dict[str, Any], ___: Any) -> None:
+        self._versions = versions
 
     def flows_of(self, *_: int) -> list[dict[str, Any]]:
         return []
@@ -129,6 +130,17 @@ def test_a_result_of_two_versions_says_so(kept: int, version: str, said: int) ->
         "1 runs were kept from an earlier attempt by Capstan 0.1.0; the others are by 0.2.0" in x
         for x in others
     )
+
+
+def test_a_third_attempt_knows_by_which_version_runs_of_the_first_were_made() -> None:
+    controller = Kept({})
+    for attempt, runs in ((2, 2), (3, 3)):
+        claim = {"experiment": 1, "attempt": attempt, "kept": [{"run": run} for run in range(runs)]}
+        record = SubmittedRecord(controller, claim)  # type: ignore[arg-type]
+        record.begin(spec_from_dict(SPEC), {"capstan": "0.2.0"})
+        record.finish({"notices": []})
+        (notice,) = record.summary["notices"]
+        assert notice.startswith("2 runs were kept from an earlier attempt by Capstan 0.1.0; the others")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.executors import DaskWorkers, ExecutorError
+from tests.free_ports import free_port
 from tests.lab.engine_server import ROOT, TINY, serving
 from tests.lab.test_engine_dask import SOON_GONE, cluster, workers_of
 from tests.waiting import eventually
@@ -51,8 +51,7 @@ def test_a_scheduler_that_was_started_again_is_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.executors.CONNECT_AGAIN_S", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
 
     def scheduler() -> subprocess.Popen[bytes]:
         argv = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"]

@@ -18,6 +18,7 @@ from controller.live.stream import stream_head
 from engine import routes_runs, run_stream
 from engine.routes_runs import PASSED_ON
 from engine.run_stream import RunStreams, StreamsError
+from tests.free_ports import free_port
 from tests.unit.api_world import WORKER_SECRET, World, api_world
 
 BELOW = "/runs/current"
@@ -193,10 +194,9 @@ def test_the_answers_are_described_as_those_of_a_controller(world: World) -> Non
         assert ours["responses"]["200"] == own["responses"]["200"]
 
 
-def test_the_stream_is_copied_until_it_ends(world: World) -> None:
-    """What the run's controller sends is what a reader gets, below a head of ours; with it its connection ends."""
+def stream_of_the_run(world: World, said: bytes, **headers: str) -> tuple[bytes, bytes]:
+    """Return what a run's controller, which answers *said*, was asked for, and all that a reader here has got."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nSet-Cookie: a=b\r\n\r\n"
-    said = b"event: hello\ndata: {}\n\n" * 5000
     heads: list[bytes] = []
 
     def speak(listener: socket.socket) -> None:
@@ -213,7 +213,7 @@ def test_the_stream_is_copied_until_it_ends(world: World) -> None:
         with closing(reader):
             world.client.get(
                 f"/api/v1{BELOW}/events?topics=links,flows&since=a.1",
-                headers={"Accept": "text/event-stream"},
+                headers={"Accept": "text/event-stream"} | headers,
                 environ_overrides={HAND_OVER: lambda: ours},
             )
             reader.settimeout(30)
@@ -221,9 +221,22 @@ def test_the_stream_is_copied_until_it_ends(world: World) -> None:
             while data := reader.recv(1 << 16):
                 received += data
         speaker.join(30)
+    return heads[0], received
+
+
+def test_the_stream_is_copied_until_it_ends(world: World) -> None:
+    """What the run's controller sends is what a reader gets, below a head of ours; with it its connection ends."""
+    said = b"event: hello\ndata: {}\n\n" * 5000
+    head, received = stream_of_the_run(world, said)
     assert received == stream_head() + said
-    assert heads[0].startswith(b"GET /api/v1/events?topics=links,flows&since=a.1 HTTP/1.1\r\n")
-    assert b"\r\nAccept: text/event-stream\r\n" in heads[0]
+    assert head.startswith(b"GET /api/v1/events?topics=links,flows&since=a.1 HTTP/1.1\r\n")
+    assert b"\r\nAccept: text/event-stream\r\n" in head
+
+
+def test_a_reader_that_reconnects_goes_on_where_it_was(world: World) -> None:
+    """Its address is that of its first request: how far it has read is in the head, as `EventSource` sends it."""
+    head, _ = stream_of_the_run(world, b"", **{"Last-Event-ID": "a-7"})
+    assert head.startswith(b"GET /api/v1/events?topics=links%2Cflows&since=a-7 HTTP/1.1\r\n")
 
 
 STREAM_HEAD = "Content-Type: text/event-stream"
@@ -285,8 +298,7 @@ def test_a_stream_that_cannot_be_had_takes_no_connection_and_no_place() -> None:
         taken.append(1)
         raise AssertionError
 
-    with closing(socket.create_server(("127.0.0.1", 0))) as closed:
-        api = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    api = f"http://127.0.0.1:{free_port()}"
     for _ in range(3):
         with pytest.raises(StreamsError, match="does not answer"):
             streams.add(take, api, "/api/v1/events")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-import sys
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -15,6 +15,9 @@ import pytest
 from cli.app import COMMANDS, capstan
 from controller.schemes import loader
 from experiments.spec import check as checking
+from experiments.spec.spec import spec_from_dict
+from experiments.spec.sweep import only
+from plain.yaml_source import read
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -66,6 +69,19 @@ def test_every_command_that_is_shown_can_be_given(page: str, call: str) -> None:
             command.make_context(name, arguments)
     except click.UsageError as error:
         pytest.fail(f"{page}: {call}: {error.format_message()}")
+
+
+SWEPT = [(page, call) for page, call in CALLS if " --point " in call and " SPEC " not in call]
+
+
+@pytest.mark.parametrize(("page", "call"), SWEPT)
+def test_every_point_that_is_shown_is_one_of_its_sweep(page: str, call: str) -> None:
+    words = shlex.split(call)
+    name = words[2]
+    file = ROOT / name if "/" in name else checking.find_spec(name)
+    spec = spec_from_dict(read(file.read_text(encoding="utf-8"), name).data)
+    shown = [value for option, value in pairwise(words) if option == "--point"]
+    assert only(spec, shown).sweep, f"{page}: {call}"
 
 
 RUNNABLE = sorted(
@@ -142,7 +158,7 @@ def test_the_pages_show_specs_and_schemes() -> None:
 
 
 def test_python_that_is_shown_compiles() -> None:
-    for page in PAGES:
-        for text in blocks(page, "python"):
-            compile(text, page.name, "exec")
-    assert sys.version_info >= (3, 11)
+    shown = [(page.name, text) for page in PAGES for text in blocks(page, "python")]
+    assert shown
+    for name, text in shown:
+        compile(text, name, "exec")

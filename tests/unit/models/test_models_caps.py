@@ -116,6 +116,13 @@ def test_sprayed_long_flows_fill_the_fabric_from_a_load_of_one() -> None:
     assert waits == sorted(waits)
 
 
+def test_where_all_is_sprayed_every_round_waits() -> None:
+    """42 packets take three rounds, and 42 / 4 packet times to leave."""
+    fabric = caps.Fabric(paths=16, base_rtt=8, access_ratio=4, buffer_packets=200)
+    assert caps.all_sprayed_time(fabric, 2, 42) == pytest.approx(3 * (8 + 0.5) + 10.5)
+    assert caps.all_sprayed_time(fabric, 4, 42) == pytest.approx(3 * (8 + 200) + 10.5)
+
+
 def spare_repairs(k: int, p: float) -> float:
     """Return what rounding up adds to k / (1 - pB) - k, in packets: 0 .. 1."""
     wanted = k * p / (1.0 - p)

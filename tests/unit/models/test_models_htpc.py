@@ -72,6 +72,12 @@ def test_a_window_without_repairs_waits_for_any_bad_path(k: int, p: float) -> No
     assert htpc.tail_probability(k, 0, p) == pytest.approx(1 - (1 - p) ** k)
 
 
+@given(st.integers(1, 40), shares)
+def test_a_window_with_an_xor_waits_unless_it_comes_or_lacks_one_beside_the_xor(k: int, p: float) -> None:
+    comes = (1 - p) ** k + k * p * (1 - p) ** (k - 1) * (1 - p)
+    assert htpc.tail_probability(k, 1, p, "xor") == pytest.approx(1 - comes, abs=1e-12)
+
+
 @given(
     st.integers(1, 3_000_000), st.floats(0.0, 0.6), st.integers(0, 200_000), st.integers(200_001, 2_000_000)
 )

@@ -19,6 +19,7 @@ from ovsdb.port_queues import ONE_QUEUE, Applied, PortQueues, QueueCounters, cou
 from ovsdb.scanning import JsonScanner
 from ovsdb.session import PROBE_S, Changed, Done, OvsdbError, OvsdbSession, Tables, delete_keys, set_keys
 from ovsdb.watcher import OvsdbWatcher
+from tests.free_ports import free_port
 from tests.waiting import eventually
 
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
@@ -224,9 +225,7 @@ class Server:
 @pytest.fixture
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     assert shutil.which("ovsdb-server"), "the switches' packages are not installed"
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    made = Server(tmp_path_factory.mktemp("db"), port)
+    made = Server(tmp_path_factory.mktemp("db"), free_port())
     yield made
     made.kill()
 

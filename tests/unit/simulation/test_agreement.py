@@ -33,6 +33,8 @@ def simulated() -> dict[str, Any]:
         (Measured(100, (60, 140)), Measured(170, (139, 200)), True),
         (Measured(100, (60, 140)), Measured(170, (141, 200)), False),
         (Measured(100, (60, 140)), Measured(170, None), False),
+        (Measured(0, None), Measured(5, None), False),
+        (Measured(0, None), Measured(0, None), True),
     ],
 )
 def test_figures_agree_that_are_near_or_whose_intervals_overlap(
@@ -49,6 +51,14 @@ def test_a_result_agrees_with_itself_in_every_measure(simulated: dict[str, Any])
         for measure in ("mean time, short flows", "goodput, long flows")
     }
     assert all(one.agrees and one.ratio == 1 for one in found)
+
+
+def test_long_flows_that_carried_nothing_in_the_lab_are_compared(simulated: dict[str, Any]) -> None:
+    lab = deepcopy(simulated)
+    lab["schemes"]["rps"]["long"] |= {"goodput_mbps": 0.0, "goodput_ci_mbps": [0.0, 0.0]}
+    (different,) = [one for one in agreements(lab, simulated) if not one.agrees]
+    assert (different.scheme, different.measure) == ("rps", "goodput, long flows")
+    assert different.ratio is None
 
 
 def test_results_of_other_flows_cannot_be_compared(simulated: dict[str, Any]) -> None:
@@ -90,7 +100,7 @@ def test_what_limited_or_disturbed_the_lab_is_shown_beside_its_figures(
     assert marked == {"ecmp": False, "rps": True}
 
 
-@pytest.mark.parametrize("option", [["--fit"], ["--repeats", "3"], ["--scheme", "caps"]])
+@pytest.mark.parametrize("option", [["--fit"], ["--scale", "0.5"], ["--repeats", "3"], ["--scheme", "caps"]])
 def test_a_kept_result_is_not_changed(tmp_path: Path, option: list[str]) -> None:
     answer = CliRunner().invoke(capstan, ["agree", "--result", str(tmp_path), *option])
     assert answer.exit_code == 2

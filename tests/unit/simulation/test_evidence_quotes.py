@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import replace
 
 import pytest
@@ -29,6 +30,15 @@ def test_reasons_quote_the_rows_as_they_are() -> None:
     assert not stale, (
         "mend these in simulation/evidence.json, then ./capstan evidence --merge:\n" + "\n".join(stale)
     )
+
+
+def test_ratios_of_figures_that_no_claim_compares_are_those_of_the_presets_that_are_named() -> None:
+    of_all = read_rows()
+    for elsewhere in read_notes().elsewhere:
+        named = re.findall(r"`([a-z0-9-]+)`", elsewhere.where)
+        about = [row for row in of_all if any(f"`{preset}`" in row.figure for preset in named)]
+        figures = [figure for row in about for figure in (*row.simulated.figures, *row.on_switches.figures)]
+        assert set(quoted(elsewhere.where)) <= {f"{figure.ratio:.2f}" for figure in figures}, elsewhere.where
 
 
 def test_most_ratios_of_the_file_are_looked_at() -> None:

@@ -196,6 +196,22 @@ def test_the_command_records_one_run(tmp_path: Path) -> None:
     assert "give one --scheme" in refused.output
 
 
+def test_the_command_records_a_point_of_a_sweep(tmp_path: Path) -> None:
+    swept, file = tmp_path / "swept.yaml", tmp_path / "ecmp.trace"
+    axis = "{label: flows, fields: [workload.flows.count], values: [4, 6]}"
+    swept.write_text(f"{load_spec('small').text}sweep: [{axis}]\n", encoding="utf-8")
+    options = ["--scheme", "ecmp", "--results", str(tmp_path), "--trace", str(file), "--trace-for", "150"]
+    refused = CliRunner().invoke(capstan, ["simulate", str(swept), *options])
+    assert refused.exit_code == 2
+    assert "of a sweep over one axis one --point" in refused.output
+    done = CliRunner().invoke(capstan, ["simulate", str(swept), "--point", "4", *options])
+    assert done.exit_code == 0, done.output
+    assert parse_trace(file.read_bytes()).scheme == "ecmp"
+    (kept,) = tmp_path.glob("small-*")
+    spec = load_spec(str(kept / "spec.yaml")).spec
+    assert (spec.workload.flows.count, spec.sweep) == (4, ())
+
+
 def test_a_recording_that_cannot_be_written_costs_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

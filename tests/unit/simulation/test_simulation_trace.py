@@ -222,6 +222,24 @@ def test_marks_that_no_host_reads_or_that_never_come_are_an_error(
     assert words in str(of.exception)
 
 
+@pytest.mark.parametrize("options", [["--largest-window", "20"], ["--timeout-us", "45"]])
+@pytest.mark.parametrize("transport", [[], ["--transport", "window"]])
+def test_options_that_a_fixed_window_has_not_are_an_error(
+    trace_file: Path, options: list[str], transport: list[str]
+) -> None:
+    of = CliRunner().invoke(simulate_command, ["--trace-file", str(trace_file), *transport, *options])
+    assert isinstance(of.exception, SettingsError)
+    assert str(of.exception).startswith(f"{' '.join(options)}: the window is fixed")
+
+
+@pytest.mark.parametrize("option", ["--leaves", "--hosts-per-leaf", "--spines"])
+def test_sizes_of_a_leaf_spine_beside_a_fat_tree_are_an_error(trace_file: Path, option: str) -> None:
+    options = ["--trace-file", str(trace_file), "--fat-tree", "8", option, "4"]
+    of = CliRunner().invoke(simulate_command, options)
+    assert of.exit_code == 2
+    assert f"{option} is of a leaf-spine" in of.output
+
+
 def test_marks_that_come_rarely_are_noticed(trace_file: Path) -> None:
     arguments = ["--trace-file", str(trace_file), "--transport", "dctcp", "--mark-from", "20"]
     few = CliRunner().invoke(simulate_command, [*arguments, "--buffer-bytes", "29999"])

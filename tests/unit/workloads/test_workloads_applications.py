@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.free_ports import free_port
 from tests.unit.workloads.test_workloads_plan import hosts
 from workloads.applications import ApplicationsError, describe, hosts_of, mean_bytes, parts
 from workloads.description import (
@@ -163,9 +164,9 @@ def test_a_run_records_how_each_application_was_scaled() -> None:
 def test_a_sink_listens_on_the_ports_of_a_run_and_no_others() -> None:
     loop = Loop()
     sink = Sink(loop, 0)
-    with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as free:
-        one, busy = free.getsockname()[1], taken.getsockname()[1]
-        free.close()
+    one = free_port()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        busy = taken.getsockname()[1]
         sink.listen_also([one, sink.port])
         socket.create_connection(("127.0.0.1", one), 1).close()
         with pytest.raises(OSError, match=f"cannot listen on TCP port {busy}"):

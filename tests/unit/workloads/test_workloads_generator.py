@@ -18,6 +18,8 @@ from tests.waiting import eventually
 from workloads.flow_header import ENDLESS, decode_header, encode_header
 from workloads.generator import Generator
 from workloads.loop import Loop
+from workloads.records import FlowOrder
+from workloads.sender import Sender
 from workloads.tcp_info import tcp_info
 
 TIME_WAIT = "06"
@@ -148,6 +150,25 @@ def test_a_window_that_the_end_cuts_off_is_as_long_as_it_was(driver: Driver) -> 
     (background,) = (record for record in driver.until("records")["sent"] if record["id"] == 7)
     assert background["window_s"] > 0
     assert 0 < background["window_bytes"] < background["bytes_acked"]
+
+
+def test_a_background_flow_that_fails_in_the_window_has_a_rate_of_all_of_it() -> None:
+    ended: list[Sender] = []
+    with socket.create_server(("127.0.0.1", 0)) as sink:
+        order = FlowOrder(7, "127.0.0.1", 0, 0.0, None, "long")
+        port = sink.getsockname()[1]
+        sender = Sender(
+            Loop(), order, port, congestion_control="cubic", epoch=time.monotonic(), on_end=ended.append
+        )
+        sender.begin()
+        sender.note_window()
+        sender.give_up("its receiver is gone")
+        time.sleep(0.05)
+        sender.note_window()
+    assert ended == [sender]
+    record = sender.record()
+    assert record.state == "failed"
+    assert record.window_s >= 0.05
 
 
 def test_a_connection_that_nothing_was_acknowledged_of_has_no_round_trip_time() -> None:

@@ -40,11 +40,16 @@ export const DEFAULTS: DefaultOptions = {
   mutations: { networkMode: "always" },
 };
 
+/** Return when the description of the API is asked for again, in ms: until it has come. */
+export const describedEveryMs = (state: { data: unknown; error: Error | null }): number | false =>
+  state.data === undefined && state.error !== null ? 5_000 : false;
+
 /** Return true if the description of this controller's API has *path* (`/specs`); undefined while it is not known. */
 export function useHas(path: string): boolean | undefined {
   const document = useQuery({
     queryKey: ["openapi"],
     queryFn: ({ signal }) => get<{ paths: Record<string, unknown> }>("/openapi.json", signal),
+    refetchInterval: ({ state }) => describedEveryMs(state),
     staleTime: Number.POSITIVE_INFINITY,
   });
   return document.data && `${BASE}${path}` in document.data.paths;

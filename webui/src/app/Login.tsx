@@ -1,6 +1,6 @@
 import { Button, Code, Container, Group, PasswordInput, Text, Title } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useEffect, useState } from "react";
+import { type FormEvent, useEffect, useRef, useState } from "react";
 import { openSession, RefusedError, type Session } from "../api/client";
 import { connect } from "../live/connection";
 import { useStore } from "../live/useLive";
@@ -22,13 +22,17 @@ export function Login() {
   const [refused, setRefused] = useState<RefusedError | null>(null);
   const [leaving, setLeaving] = useState(false);
   const [stays, setStays] = useState("");
+  // A token that was typed while the controller did not answer: it is sent again.
+  const unanswered = useRef<string | undefined>(undefined);
 
   async function enter(token?: string): Promise<void> {
     try {
       setSession(await openSession(token));
+      unanswered.current = undefined;
       setRefused(null);
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error;
+      unanswered.current = mayAnswerSoon(error) ? token : undefined;
       setRefused(error);
       if (error.status === 401) setSession(null);
     }
@@ -48,7 +52,7 @@ export function Login() {
   }, []);
   useEffect(() => {
     if (!refused || !mayAnswerSoon(refused)) return;
-    const timer = setTimeout(() => void enter(), 2000);
+    const timer = setTimeout(() => void enter(unanswered.current), 2000);
     return () => clearTimeout(timer);
   }, [refused]);
   const role = session?.role;

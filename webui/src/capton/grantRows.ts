@@ -23,7 +23,8 @@ export interface Row {
 export function withView(rows: readonly Row[], view: CaptonView, now: number, everyS: number): Row[] {
   const known = new Map(rows.map((row) => [row.key, row]));
   for (const flow of view.flows) {
-    const key = `${flow.source} ${flow.flow}`;
+    // With its destination: numbers begin again, as when the scheme is left and taken again.
+    const key = `${flow.source} ${flow.destination} ${flow.flow}`;
     const row = known.get(key) ?? {
       key,
       name: `${flow.source} → ${flow.destination} #${flow.flow}`,

@@ -3,9 +3,10 @@ const ALL = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
 /**
  * Return the labelled values of a logarithmic axis from *low* to *high*: 1, 2 and 5 of each decade, or all digits of a
- * short one.
+ * short one; none from 0 on, whose decades have no end.
  */
 export function roundValues(low: number, high: number): number[] {
+  if (!(low > 0)) return [];
   const of = (digits: readonly number[]): number[] => {
     const values: number[] = [];
     for (let decade = Math.floor(Math.log10(low)); decade <= Math.log10(high); decade += 1)

@@ -8,13 +8,13 @@ import { type Bar, barWords, type Measure } from "./bars";
 const ROW = 30;
 const VALUE = 110;
 
-/** Draw a bar a scheme with its 95 % interval; hollow where the processor limited the run. */
+/** Draw a bar a scheme with its 95 % interval; hollow where it is doubtful. */
 export function BarChart({ measure }: { measure: Measure }) {
   const options = useCallback(
     (scale: number, width: number): Plot.PlotOptions => {
       const { bars, format } = measure;
       const highest = Math.max(...bars.map((bar) => Math.max(bar.value, bar.interval?.[1] ?? 0)));
-      const label = (bar: Bar): string => (bar.cpuLimited ? `${bar.label} *` : bar.label);
+      const label = (bar: Bar): string => (bar.isDoubtful ? `${bar.label} *` : bar.label);
       const { margin, letters } = labelRoom(bars.map(label), scale, width);
       const measured = bars.filter((bar) => bar.interval !== null);
       return {
@@ -35,7 +35,7 @@ export function BarChart({ measure }: { measure: Measure }) {
             x: "value",
             y: label,
             fill: (bar: Bar) => bar.style.colour,
-            fillOpacity: (bar: Bar) => (bar.cpuLimited ? 0.25 : 1),
+            fillOpacity: (bar: Bar) => (bar.isDoubtful ? 0.25 : 1),
             stroke: "var(--scheme-edge)",
             insetTop: 3,
             insetBottom: 3,

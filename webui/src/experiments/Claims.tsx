@@ -1,5 +1,6 @@
 import { List, Text } from "@mantine/core";
 import { Panel } from "../parts/Panel";
+import { ratioText } from "../parts/units";
 import { asList } from "../understand/evidence";
 import type { Claim, ClaimVerdict } from "./types";
 
@@ -53,9 +54,9 @@ export function Verdict({
     <Text>
       {at && `${at}: `}
       <strong>{SIGNS[finding.verdict]}</strong>
-      {finding.ratio !== null && ` ${alone ? "share" : "ratio"} ${finding.ratio.toFixed(2)}${unit}`}
+      {finding.ratio !== null && ` ${alone ? "share" : "ratio"} ${ratioText(finding.ratio)}${unit}`}
       {finding.interval &&
-        ` (95 %: ${finding.interval.map((bound) => bound.toFixed(2) + unit).join(" to ")})`}
+        ` (95 %: ${finding.interval.map((bound) => ratioText(bound) + unit).join(" to ")})`}
       {finding.why && `; ${finding.why}`}
     </Text>
   );

@@ -1,9 +1,10 @@
-import { Anchor, Group } from "@mantine/core";
+import { Anchor, Button, Group } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Fragment, useState } from "react";
 import { BASE, get } from "../api/client";
 import { useHas } from "../api/queries";
 import type { FiguresView, FigureView } from "../api/schema";
+import { focusHeading } from "../parts/focus";
 import { Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
@@ -62,18 +63,12 @@ export function Downloads({ experiment }: { experiment: Experiment }) {
   );
 }
 
-/** Show a figure, or below those that are there that it cannot be drawn from what was kept. */
+/** Show a figure, or below those that are there that it was not drawn. */
 function MadeFigure({ figure, here }: { figure: FigureView; here: string }) {
   const [state, setState] = useState<"asked" | "there" | "missing">("asked");
   const words = figure.caption ?? figure.name;
   const file = (format: string): string => `${BASE}${here}/figures/${figure.name}.${format}`;
-  if (state === "missing") {
-    return (
-      <div className={styles["missing"]}>
-        <Quiet>{words} It cannot be drawn from what was kept.</Quiet>
-      </div>
-    );
-  }
+  if (state === "missing") return <NotDrawn words={words} again={() => setState("asked")} />;
   return (
     <figure className={styles["made"]}>
       <img
@@ -94,5 +89,25 @@ function MadeFigure({ figure, here }: { figure: FigureView; here: string }) {
         </Anchor>
       </figcaption>
     </figure>
+  );
+}
+
+/** Say that a figure was not drawn, and offer to have it drawn *again*: some are refused while many are being drawn. */
+export function NotDrawn({ words, again }: { words: string; again: () => void }) {
+  return (
+    <div className={styles["missing"]}>
+      <Quiet>
+        {words} It was not drawn: too little was kept for it, or too many figures were being drawn.{" "}
+        <Button
+          size="compact-xs"
+          onClick={(event) => {
+            focusHeading(event.currentTarget);
+            again();
+          }}
+        >
+          Try again
+        </Button>
+      </Quiet>
+    </div>
   );
 }

@@ -34,6 +34,8 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
   const wanted = search.get("preset") ?? "small";
   const first = presets.find((preset) => preset.name === wanted) ?? presets[0];
   const [draft, setDraft] = useState<Draft>(untouched(first?.name ?? ""));
+  // The YAML of before its box was unchecked: a click must not lose it.
+  const [written, setWritten] = useState<string | null>(null);
   const queries = useQueryClient();
   const preset = presets.find((candidate) => candidate.name === draft.preset);
   const put = (changed: Draft): void => {
@@ -93,7 +95,10 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
       <NativeSelect
         label="Preset"
         value={draft.preset}
-        onChange={(event) => put({ ...untouched(event.target.value), kind: draft.kind })}
+        onChange={(event) => {
+          setWritten(null);
+          put({ ...untouched(event.target.value), kind: draft.kind });
+        }}
         data={presets.map(({ name, title }) => ({ value: name, label: `${name}: ${title}` }))}
       />
       {search.has("preset") && first?.name !== wanted && <Quiet>There is no preset {wanted} here.</Quiet>}
@@ -142,7 +147,10 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
       <Checkbox
         label="Edit the whole spec as YAML"
         checked={draft.text !== null}
-        onChange={(event) => edit({ text: event.target.checked ? (preset?.text ?? "") : null })}
+        onChange={(event) => {
+          setWritten(draft.text);
+          edit({ text: event.target.checked ? written || (preset?.text ?? "") : null });
+        }}
       />
       {draft.text !== null && (
         <SpecText text={draft.text} edit={(text) => edit({ text })} problems={problems} />

@@ -24,7 +24,7 @@ import { ProgressBar } from "./ProgressBar";
 import { useExperiment, useExperiments } from "./queries";
 import { Results } from "./Results";
 import { StateMark } from "./StateMark";
-import { sweepParts } from "./sweep";
+import { doubts, sweepParts } from "./sweep";
 import { SweepCharts } from "./SweepCharts";
 import { SweepPoints } from "./SweepPoints";
 import { ranS } from "./times";
@@ -79,7 +79,7 @@ function Whole({ experiment }: { experiment: Experiment }) {
         </Suspense>
       )}
       {other !== null && <Comparison a={experiment} b={other} />}
-      <SweepCharts parts={parts} limited={sweep?.cpu_limited === true} />
+      <SweepCharts parts={parts} doubtful={doubts(sweep ?? {})} />
       {experiment.children && experiment.children.length > 0 && <SweepPoints experiment={experiment} />}
       {runs.length > 0 || experiment.summary ? (
         <Results experiment={experiment} />

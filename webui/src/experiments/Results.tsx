@@ -28,6 +28,11 @@ export function Results({ experiment }: { experiment: Experiment }) {
             {limited && (
               <Text c="var(--warn)">* The processor limited these runs: no conclusions from them.</Text>
             )}
+            {document.disturbed === true && (
+              <Text c="var(--warn)">
+                * A part of the lab ended during these runs: run them again for figures to use.
+              </Text>
+            )}
             {measures(document).map((measure) => (
               <BarChart key={measure.name} measure={measure} />
             ))}
@@ -52,7 +57,11 @@ export function Results({ experiment }: { experiment: Experiment }) {
   );
 }
 
-function SchemeTable({ document }: { document: ResultDocument }) {
+/** Return *value* in *words*: results that other programs have stored may lack any figure. */
+const orNone = (value: number | null | undefined, words: (value: number) => string): string =>
+  typeof value === "number" ? words(value) : "–";
+
+export function SchemeTable({ document }: { document: ResultDocument }) {
   const styleOf = stylesOf(document.schemes ?? {});
   return (
     <DataTable
@@ -73,14 +82,14 @@ function SchemeTable({ document }: { document: ResultDocument }) {
         cells: [
           <>
             <SchemeMark name={label} style={styleOf(label)} />
-            {scheme.cpu_limited ? " *" : ""}
+            {scheme.cpu_limited || scheme.disturbed ? " *" : ""}
           </>,
           scheme.short?.n ?? "–",
           scheme.short?.failed ?? "–",
-          scheme.short ? `${digits(scheme.short.p50_ms)} ms` : "–",
-          scheme.retransmissions,
-          scheme.recovered_packets,
-          percent(scheme.overhead),
+          orNone(scheme.short?.p50_ms, (value) => `${digits(value)} ms`),
+          scheme.retransmissions ?? "–",
+          scheme.recovered_packets ?? "–",
+          orNone(scheme.overhead, percent),
           scheme.paths?.short?.paths_per_flow?.toFixed(1) ?? "–",
           scheme.paths?.long?.paths_per_flow?.toFixed(1) ?? "–",
         ],

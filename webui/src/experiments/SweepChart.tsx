@@ -13,8 +13,8 @@ const LETTER = 8;
 const MARGIN = 20;
 
 /**
- * Draw a measure over a sweep's axis: a line a scheme, its 95 % interval as a band; hollow where the processor limited
- * it.
+ * Draw a measure over a sweep's axis: a line a scheme, its 95 % interval as a band; markers are hollow where it is
+ * doubtful.
  */
 export function SweepChart({ chart }: { chart: SweepChartData }) {
   const options = useCallback((scale: number, width: number) => plotOptions(chart, scale, width), [chart]);
@@ -47,7 +47,7 @@ function plotOptions(chart: SweepChartData, scale: number, width: number): Plot.
       value: bar?.value ?? Number.NaN,
       low: bar?.interval?.[0] ?? bar?.value ?? Number.NaN,
       high: bar?.interval?.[1] ?? bar?.value ?? Number.NaN,
-      limited: bar?.cpuLimited === true,
+      doubtful: bar?.isDoubtful === true,
       title: bar ? `${tickWords(axis, tick)}\n${barWords(bar, format)}` : "",
     })),
   );
@@ -121,7 +121,7 @@ function fittingTicks(ticks: readonly number[], width: number, letter: number): 
 
 /** Draw schemes' own markers, in place of Plot's symbols. */
 function markers(
-  rows: readonly { style: SchemeStyle; limited: boolean }[],
+  rows: readonly { style: SchemeStyle; doubtful: boolean }[],
   scale: number,
 ): NonNullable<Plot.MarkOptions["render"]> {
   return (index, _, { x, y }, __, context) => {
@@ -133,8 +133,8 @@ function markers(
       const shape = context.document.createElementNS("http://www.w3.org/2000/svg", "path");
       shape.setAttribute("d", markerPath(marker));
       shape.setAttribute("transform", `translate(${x?.[number]},${y?.[number]}) scale(${5 * scale})`);
-      shape.setAttribute("fill", row.limited ? "var(--card)" : colour);
-      shape.setAttribute("stroke", row.limited ? colour : "var(--scheme-edge)");
+      shape.setAttribute("fill", row.doubtful ? "var(--card)" : colour);
+      shape.setAttribute("stroke", row.doubtful ? colour : "var(--scheme-edge)");
       shape.setAttribute("stroke-width", "0.3");
       group.append(shape);
     }

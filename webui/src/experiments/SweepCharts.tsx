@@ -6,8 +6,11 @@ import { Quiet } from "../parts/Quiet";
 import type { SweepPart } from "./sweep";
 import { SweepChart } from "./SweepChart";
 
-/** Draw the results of a sweep: a chart for each measure, again for each combination of the other axes' values. */
-export function SweepCharts({ parts, limited }: { parts: readonly SweepPart[]; limited: boolean }) {
+/**
+ * Draw the results of a sweep: a chart for each measure, again for each combination of the other axes' values.
+ * *doubtful*: why some are; "": none is.
+ */
+export function SweepCharts({ parts, doubtful }: { parts: readonly SweepPart[]; doubtful: string }) {
   const lines = new Map(
     parts
       .flatMap(({ charts }) => charts.flatMap((chart) => chart.lines))
@@ -37,7 +40,7 @@ export function SweepCharts({ parts, limited }: { parts: readonly SweepPart[]; l
           </Grid>
         </section>
       ))}
-      <Quiet>Bands are 95 % intervals{limited && "; hollow markers: the processor limited the run"}.</Quiet>
+      <Quiet>Bands are 95 % intervals{doubtful && `; hollow markers: ${doubtful}`}.</Quiet>
     </Panel>
   );
 }

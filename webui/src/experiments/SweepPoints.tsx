@@ -16,6 +16,7 @@ import { digits } from "../parts/units";
 export function SweepPoints({ experiment }: { experiment: Experiment }) {
   const points = ((experiment.summary ?? {}) as SweepDocument).points ?? [];
   const byPoint = new Map(points.map((point) => [point.experiment, point.schemes ?? {}]));
+  const disturbed = new Set(points.filter((point) => point.disturbed).map((point) => point.experiment));
   const labels = labelsOf(points);
   const styleOf = stylesOf(labels);
   const schemes = Object.keys(labels);
@@ -34,7 +35,7 @@ export function SweepPoints({ experiment }: { experiment: Experiment }) {
           cells: [
             <>
               <Link href={`/compare/${point.id}`}>{point.words || `experiment ${point.id}`}</Link>
-              {point.cpu_limited ? " *" : ""}
+              {point.cpu_limited || disturbed.has(point.id) ? " *" : ""}
             </>,
             <StateMark state={point.state} />,
             ...schemes.map((label) => <Figures key={label} of={byPoint.get(point.id)?.[label]} />),
@@ -48,6 +49,11 @@ export function SweepPoints({ experiment }: { experiment: Experiment }) {
       )}
       {experiment.children?.some((point) => point.cpu_limited) && (
         <Text c="var(--warn)">* The processor limited these runs: no conclusions from them.</Text>
+      )}
+      {disturbed.size > 0 && (
+        <Text c="var(--warn)">
+          * A part of the lab ended during these runs: run them again for figures to use.
+        </Text>
       )}
       <Errors points={experiment.children ?? []} />
     </Panel>

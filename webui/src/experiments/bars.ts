@@ -9,7 +9,8 @@ export interface Bar {
   style: SchemeStyle;
   value: number;
   interval: readonly [number, number] | null;
-  cpuLimited: boolean;
+  /** Whether its runs were limited by the processor or disturbed: no conclusions from it. */
+  isDoubtful: boolean;
 }
 
 export interface Measure {
@@ -52,7 +53,7 @@ export function measures(document: ResultDocument): Measure[] {
           style: styleOf(label),
           value,
           interval: interval ?? null,
-          cpuLimited: scheme.cpu_limited,
+          isDoubtful: scheme.cpu_limited || scheme.disturbed === true,
         },
       ];
     }),

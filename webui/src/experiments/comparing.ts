@@ -50,14 +50,14 @@ const bar = (
   { mean, low, high }: EstimateView,
   label: string,
   side: Side,
-  cpuLimited: boolean,
+  isDoubtful: boolean,
   style: SchemeStyle,
 ): Bar => ({
   label: labelIn(label, side.id),
   style,
   value: mean,
   interval: low === null || high === null ? null : [low, high],
-  cpuLimited,
+  isDoubtful,
 });
 
 /** The choice that lists older experiments, too. */

@@ -58,6 +58,12 @@ export function sweepParts({ sweep = [], points = [] }: SweepDocument): SweepPar
   }));
 }
 
+/** Return why some figures of a sweep are doubtful, in words; "": none is. */
+export const doubts = ({ cpu_limited, disturbed }: SweepDocument): string =>
+  [cpu_limited && "the processor limited the run", disturbed && "a part of the lab ended meanwhile"]
+    .filter(Boolean)
+    .join(" or ");
+
 /** Return *points* in the order in which a line goes through them: by number, where the axis has numbers. */
 export function alongAxis<P extends { tick: Tick }>(points: readonly P[]): P[] {
   const numbers = points.every(({ tick }) => typeof tick === "number");

@@ -6,26 +6,29 @@ import { stylesOf } from "../parts/schemes";
 import type { Experiment, ResultDocument } from "./types";
 
 /**
- * Return the completion times of those of *records* that have ended, shortest first. Schemes are in the order of the
- * document, as runs end in any order; before the last run has ended there is none.
+ * Return the completion times of those of *records* that have ended, shortest first, and how many there are with those
+ * that failed. Schemes are in the order of the document, as runs end in any order; before the last run has ended there
+ * is none.
  */
 export function shortFlowTimes(experiment: Experiment, records: readonly FlowRecord[]): SchemeTimes[] {
   const { schemes } = (experiment.summary ?? {}) as ResultDocument;
   const labels = new Map(experiment.runs?.map((run) => [run.id, run.label]));
-  const known = new Map<string, number[]>();
+  const known = new Map<string, { times: number[]; flows: number }>();
   for (const flow of records) {
     const label = labels.get(flow.run_id);
-    if (label === undefined || flow.traffic_class !== "short" || flow.fct_s === null) continue;
-    const ofScheme = known.get(label) ?? [];
-    ofScheme.push(flow.fct_s);
+    if (label === undefined || flow.traffic_class !== "short") continue;
+    const ofScheme = known.get(label) ?? { times: [], flows: 0 };
+    ofScheme.flows += 1;
+    if (flow.fct_s !== null) ofScheme.times.push(flow.fct_s);
     known.set(label, ofScheme);
   }
   const named =
     schemes ?? Object.fromEntries([...known.keys()].sort().map((label) => [label, { scheme: label }]));
   const styleOf = stylesOf(named);
   return Object.keys(named).flatMap((label) => {
-    const times = known.get(label)?.sort((left, right) => left - right);
-    return times ? [{ label, style: styleOf(label), times }] : [];
+    const { times, flows } = known.get(label) ?? { times: [], flows: 0 };
+    times.sort((left, right) => left - right);
+    return times.length > 0 ? [{ label, style: styleOf(label), times, flows }] : [];
   });
 }
 

@@ -14,7 +14,7 @@ export interface SizeFigures {
   failed: number;
   afct_ms: number;
   afct_ci_ms: [number, number] | null;
-  p50_ms: number;
+  p50_ms?: number;
   p99_ms: number;
   p99_ci_ms: [number, number] | null;
   p99_shown: boolean;
@@ -24,10 +24,11 @@ export interface SchemeResult {
   scheme: string;
   short?: SizeFigures | null;
   long?: { goodput_mbps?: number; goodput_ci_mbps?: [number, number] | null } | null;
-  retransmissions: number;
-  recovered_packets: number;
-  overhead: number;
+  retransmissions?: number;
+  recovered_packets?: number;
+  overhead?: number;
   cpu_limited: boolean;
+  disturbed?: boolean;
   baseline: boolean;
   paths?: { short?: ClassPaths; long?: ClassPaths };
 }
@@ -58,6 +59,7 @@ export interface ResultDocument {
   title?: string;
   baseline?: string;
   cpu_limited?: boolean;
+  disturbed?: boolean;
   schemes?: Record<string, SchemeResult>;
   claims?: Claim[];
   notices?: string[];
@@ -66,6 +68,7 @@ export interface ResultDocument {
 /** What a sweep found: a result document for each of its points, of those that have finished; claims over all. */
 export interface SweepDocument {
   cpu_limited?: boolean;
+  disturbed?: boolean;
   sweep?: { label: string; unit: string }[];
   points?: (ResultDocument & {
     experiment: number;

@@ -44,6 +44,20 @@ export function linkEnds(name: string, fabric: FabricView | undefined): readonly
   return [name.slice(0, between), name.slice(between + 1)];
 }
 
+/**
+ * Return both directions of the link *name* in words: `l1 → s1`. Of links between the same two switches all but the
+ * first have the number of their names: `l1 → s1:7`.
+ */
+export function linkWays(
+  name: string,
+  fabric: FabricView | undefined,
+): Readonly<Record<"ab" | "ba", string>> {
+  const [a, b] = linkEnds(name, fabric);
+  const first = `${a}-${b}`;
+  const number = name.startsWith(`${first}:`) ? name.slice(first.length) : "";
+  return { ab: `${a} → ${b}${number}`, ba: `${b} → ${a}${number}` };
+}
+
 const KNOWN_ENDS = new WeakMap<FabricView, ReadonlyMap<string, readonly [string, string]>>();
 
 /** Return the ends of all links of *fabric* by name: asked for each link of each sample, so found once a fabric. */
@@ -133,9 +147,13 @@ export interface Line {
   up: boolean;
 }
 
+/** Units of the drawing between two links of the same switches: each has two lines, which are up to 6.2 wide. */
+const PARALLEL = 16;
+
 /**
- * Return the links whose ends are both drawn, those of hosts behind the others. Ends are the layout's own objects: a
- * line is drawn again only where they change.
+ * Return the links whose ends are both drawn, those of hosts behind the others, and of links between the same two
+ * switches each beside the one before. Ends of others are the layout's own objects: a line is drawn again only where
+ * they change.
  */
 export function linesOf(fabric: FabricView, layout: Layout): Line[] {
   const between = fabric.links.map((link) => {
@@ -160,9 +178,15 @@ export function linesOf(fabric: FabricView, layout: Layout): Line[] {
       up: true,
     };
   });
-  return [...between, ...access].flatMap(({ a, b, ...line }) =>
-    a && b && line.name ? [{ ...line, a, b }] : [],
-  );
+  const drawn = new Map<string, number>();
+  return [...between, ...access].flatMap(({ a, b, ...line }) => {
+    if (!a || !b || !line.name) return [];
+    const ends = `${line.from} ${line.to}`;
+    const before = drawn.get(ends) ?? 0;
+    drawn.set(ends, before + 1);
+    const aside = ({ x, y }: Spot): Spot => ({ x: x + before * PARALLEL, y });
+    return [{ ...line, ...(before === 0 ? { a, b } : { a: aside(a), b: aside(b) }) }];
+  });
 }
 
 function rowName(members: readonly SwitchView[]): string {

@@ -1,10 +1,8 @@
 import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useMemo } from "react";
-import { get } from "../api/client";
 import { useSource } from "../api/source";
 import { useScheme } from "../api/queries";
-import type { EventsView } from "../api/schema";
 import { merged } from "../flows/rows";
 import { useAllFlows } from "../flows/useAllFlows";
 import { DataTable } from "../parts/DataTable";
@@ -15,6 +13,7 @@ import { SchemeMark } from "../parts/SchemeMark";
 import { schemeStyle } from "../parts/schemes";
 import { bitRate, count, duration } from "../parts/units";
 import { useHeight } from "../parts/useHeight";
+import { schemeChanges } from "./schemeChanges";
 import { SchemeDistribution } from "./SchemeDistribution";
 import {
   figures,
@@ -40,17 +39,19 @@ interface Times {
 function useCompletionTimes(): Times {
   const source = useSource();
   const { query: flows, known, live } = useAllFlows();
-  const scheme = useScheme().data?.scheme.name ?? null;
+  const inForce = useScheme().data;
+  const scheme = inForce?.scheme.name ?? null;
   const events = useQuery({
-    queryKey: ["events", source, scheme],
-    queryFn: ({ signal }) => get<EventsView>(`${source}/events?topics=scheme&limit=10000`, signal),
+    queryKey: ["events", source, scheme, inForce?.version],
+    queryFn: ({ signal }) => schemeChanges(source, signal),
     placeholderData: (before, query) => (query?.queryKey[1] === source ? before : undefined),
   });
   const recent = useDeferredValue(live);
   const calm = useMemo(() => merged(known, recent), [known, recent]);
+  const changes = events.data;
   const flowGroups = useMemo(
-    () => groups(calm, events.data ? schemeIntervals(events.data.events, scheme) : []),
-    [calm, events.data, scheme],
+    () => groups(calm, changes ? schemeIntervals(changes.events, scheme, changes.since) : []),
+    [calm, changes, scheme],
   );
   const missing =
     waiting(events, "Asking when the scheme was changed…") ||

@@ -4,11 +4,15 @@ import type { SchemeStyle } from "../parts/schemes";
 import { duration } from "../parts/units";
 import { distribution } from "./statistics";
 
-/** Completion times (s, shortest first) under a scheme; *label*: what their curve is called. */
+/**
+ * Completion times (s, shortest first) under a scheme; *label*: what their curve is called; *flows*: how many there were
+ * with those that failed, if any may have.
+ */
 export interface SchemeTimes {
   label: string;
   style: SchemeStyle;
   times: readonly number[];
+  flows?: number;
   dashed?: boolean;
 }
 
@@ -16,11 +20,11 @@ export interface SchemeTimes {
 export function SchemeDistribution({ of, height }: { of: readonly SchemeTimes[]; height?: number }) {
   const curves = useMemo(
     () =>
-      of.map(({ label, style, times, dashed = false }) => ({
+      of.map(({ label, style, times, flows, dashed = false }) => ({
         name: label,
         dashed,
         ...style,
-        points: distribution(times),
+        points: distribution(times, flows),
       })),
     [of],
   );

@@ -27,15 +27,19 @@ export interface SchemeInterval {
 }
 
 /**
- * Return the intervals during which each scheme was in force, oldest first. *events*: of the topic scheme; *now*: the
- * scheme in force, unknown before the first event.
+ * Return the intervals during which each scheme was in force, oldest first. *events*: of the topic scheme, without a
+ * gap from *since* on (Unix seconds); *now*: the scheme in force, unknown before the first event.
  */
-export function schemeIntervals(events: readonly EventHead[], now: string | null): SchemeInterval[] {
+export function schemeIntervals(
+  events: readonly EventHead[],
+  now: string | null,
+  since = 0,
+): SchemeInterval[] {
   const intervals = events
     .filter((event) => event.kind === "scheme-changed")
     .map((event) => ({ from: event.at, scheme: String(event["scheme"]) }))
     .sort((left, right) => left.from - right.from);
-  return intervals.length === 0 && now !== null ? [{ from: 0, scheme: now }] : intervals;
+  return intervals.length === 0 && now !== null ? [{ from: since, scheme: now }] : intervals;
 }
 
 /** Return the scheme that was in force throughout a flow's life, null if it changed meanwhile or is not known. */
@@ -95,15 +99,20 @@ export function figures(times: readonly number[]): {
 }
 
 /**
- * Return the steps of the empirical distribution: (time, share of flows that had ended by then), at most *most* of
- * them.
+ * Return the steps of the empirical distribution: (time, share of the flows that had ended by then), at most *most* of
+ * them. *flowCount*: how many there were with those that failed, so that shares stay below one where any has.
  */
-export function distribution(times: readonly number[], most = 300): [number, number][] {
+export function distribution(
+  times: readonly number[],
+  flowCount = times.length,
+  most = 300,
+): [number, number][] {
   const stride = Math.max(1, Math.ceil(times.length / most));
   const points: [number, number][] = [];
   times.forEach((time, index) => {
-    if ((index + 1) % stride === 0 || index === times.length - 1)
-      points.push([time, (index + 1) / times.length]);
+    // There is no place for 0 on a logarithmic axis: what took no time counts from the first point on.
+    if (time > 0 && ((index + 1) % stride === 0 || index === times.length - 1))
+      points.push([time, (index + 1) / flowCount]);
   });
   return points;
 }

@@ -1,7 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useMemo, useRef } from "react";
 import type { LiveFlow } from "../api/schema";
-import { bitRate, byteSize, clockTime, duration } from "../parts/units";
+import { bitRate, byteSize, duration, timeOfEvent } from "../parts/units";
 import { useScale } from "../app/Appearance";
 import styles from "./flows.module.css";
 import { type Choice, type Column, lasted } from "./rows";
@@ -25,14 +25,18 @@ export const rowsOf = (height: number) => ({
   getItemKey: (index: number) => index,
 });
 
-const SHOWN: readonly { column: Column; title: string; text: (flow: LiveFlow) => string }[] = [
+export const SHOWN: readonly { column: Column; title: string; text: (flow: LiveFlow) => string }[] = [
   { column: "id", title: "flow", text: (flow) => String(flow.id) },
   { column: "source", title: "from", text: (flow) => flow.source },
   { column: "destination", title: "to", text: (flow) => flow.destination },
   { column: "destination_port", title: "port", text: (flow) => `${flow.protocol} ${flow.destination_port}` },
   { column: "traffic_class", title: "class", text: (flow) => flow.traffic_class },
   { column: "state", title: "state", text: (flow) => (flow.state === "active" ? "● active" : "ended") },
-  { column: "started_at", title: "began", text: (flow) => clockTime(flow.started_at) },
+  {
+    column: "started_at",
+    title: "began",
+    text: (flow) => timeOfEvent(flow.started_at, Date.now() / 1000),
+  },
   { column: "lasted", title: "lasted", text: (flow) => duration(lasted(flow)) },
   { column: "bytes", title: "sent", text: (flow) => byteSize(flow.bytes) },
   {

@@ -40,7 +40,7 @@ export async function refreshed(
       publish({ flows: [...newFlows], whole: false });
     page = await ask(source, `&before=${page.next}`, signal);
   }
-  const updates = await changed(source, known, signal);
+  const updates = await changed(source, known, top.flows, signal);
   const same = known.map((flow) => updates.get(flow.id) ?? flow);
   return { flows: [...newFlows, ...same].slice(0, KEPT), whole: true };
 }
@@ -50,18 +50,26 @@ function goesOn(known: readonly LiveFlow[], top: LiveFlowsView): boolean {
   return (top.flows[0]?.id ?? 0) >= (known[0]?.id ?? 0);
 }
 
-/** Return the present state of those of *known* that count as active, by number. */
+/**
+ * Return what is known now of flows that count as active, or have ended and go on, as after a pause; of others, too.
+ * *newest*: what has been asked for already.
+ */
 async function changed(
   source: string,
   known: readonly LiveFlow[],
+  newest: readonly LiveFlow[],
   signal: AbortSignal,
 ): Promise<Map<number, LiveFlow>> {
   const open = new Set(known.filter((flow) => flow.state === "active").map((flow) => flow.id));
   const updates = new Map<number, LiveFlow>();
   const take = (flows: readonly LiveFlow[]): void => {
-    for (const flow of flows) if (open.delete(flow.id)) updates.set(flow.id, flow);
+    for (const flow of flows) {
+      open.delete(flow.id);
+      updates.set(flow.id, flow);
+    }
   };
-  if (open.size === 0) return updates;
+  if (known.length === 0) return updates;
+  take(newest);
   for (let before = ""; ;) {
     const page = await ask(source, `&state=active${before}`, signal);
     take(page.flows);

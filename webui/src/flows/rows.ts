@@ -119,11 +119,12 @@ export function withUpdates(
 }
 
 function matches(flow: LiveFlow, word: string): boolean {
+  const [source, destination] = [flow.source.toLowerCase(), flow.destination.toLowerCase()];
   const [from, to] = word.split(">", 2);
-  if (to !== undefined) return (!from || flow.source === from) && (!to || flow.destination === to);
+  if (to !== undefined) return (!from || source === from) && (!to || destination === to);
   return (
-    flow.source.toLowerCase() === word ||
-    flow.destination.toLowerCase() === word ||
+    source === word ||
+    destination === word ||
     flow.protocol === word ||
     String(flow.source_port) === word ||
     String(flow.destination_port) === word ||

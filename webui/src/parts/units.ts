@@ -47,6 +47,18 @@ export function wholeSeconds(seconds: number): string {
   return whole < 60 ? `${whole} s` : duration(whole);
 }
 
+/**
+ * Return a ratio or a share with two decimals, and with more where it would look like 0 or 1 and is neither: verdicts
+ * turn there.
+ */
+export function ratioText(value: number): string {
+  for (const decimals of [2, 3, 4, 5]) {
+    const text = value.toFixed(decimals);
+    if (![0, 1].includes(Number(text)) || Number(text) === value) return text;
+  }
+  return value.toFixed(2);
+}
+
 /** Return a share as a percentage: `70 %`; `0.4 %` below ten, `0 %`. */
 export function percent(share: number): string {
   const value = share * 100;

@@ -1,7 +1,8 @@
 import { Text } from "@mantine/core";
 import { hasModes } from "../fabric/modes";
-import { useFabric, useFlowDetail, useScheme } from "../api/queries";
+import { isRefusal, useFabric, useFlowDetail, useScheme } from "../api/queries";
 import type { FlowDetail } from "../api/schema";
+import { Notice } from "../parts/Notice";
 import { QueryResult } from "../parts/QueryResult";
 import { Panel } from "../parts/Panel";
 import { bitRate, byteSize } from "../parts/units";
@@ -19,9 +20,16 @@ export function FlowPaths({ id, heading, close }: { id: number; heading: string;
   const detail = useFlowDetail(id);
   return (
     <Panel title={heading} {...(close ? { close } : {})}>
-      <QueryResult query={detail} subject={`flow ${id}`}>
-        {(data) => <Detail detail={data} />}
-      </QueryResult>
+      {detail.error !== null && isRefusal(detail.error) ? (
+        // What is known of it may be another controller's, of before a restart.
+        <Notice title={`No flow ${id}`} kind="error">
+          {detail.error.message}
+        </Notice>
+      ) : (
+        <QueryResult query={detail} subject={`flow ${id}`}>
+          {(data) => <Detail detail={data} />}
+        </QueryResult>
+      )}
     </Panel>
   );
 }

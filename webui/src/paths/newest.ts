@@ -33,8 +33,9 @@ export function newestOf(
       carriesData(flow),
   );
   const shown = held && candidates.find(({ flow }) => flow.id === held.id);
-  if (held && shown && (trafficClass === "long" || now - held.since < HELD_S)) return held;
-  if (held && now - held.since < HELD_S) return held;
+  if (held && shown && trafficClass === "long") return held;
+  // Either way: a controller's clock that was set back holds no flow for longer.
+  if (held && Math.abs(now - held.since) < HELD_S) return held;
   const next = candidates[0];
   if (!next) return held; // what was seen last stays until there is another
   return held?.id === next.flow.id ? held : { id: next.flow.id, since: now };

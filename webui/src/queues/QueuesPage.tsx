@@ -90,7 +90,7 @@ export function Queues({ first }: { first?: number }) {
           {...(first === undefined ? { maxHeight: "75vh" } : {})}
           head={["port", "dropped", ...Array.from({ length: number }, (_, queue) => `queue ${queue}`)]}
           rows={rows.map((row) => ({
-            key: row.direction,
+            key: row.key,
             cells: [
               row.link === null ? (
                 row.direction

@@ -3,14 +3,16 @@
 import type { FabricView, QueuesView } from "../api/schema";
 import type { LinksSample } from "../api/types";
 import type { Series } from "../charts/TimeChart";
-import { linkEnds } from "../fabric/layout";
+import { linkWays } from "../fabric/layout";
 import type { LinkHistory, LinkPoint } from "../live/linkHistory";
 import { natural } from "../parts/order";
 
 export interface PortQueues {
+  /** Of this port and direction alone. */
+  key: string;
   /** null where only the port is known. */
   link: string | null;
-  /** `l1 → s1`, or the port's name. */
+  /** `l1 → s1`, or the names of switch and port. */
   direction: string;
   /** Queue 0, which is served first, comes first; null: not reported. */
   queues: {
@@ -25,8 +27,9 @@ export interface PortQueues {
 export function waitingOnly(view: QueuesView): PortQueues[] {
   const rows = view.switches.flatMap((switchView) =>
     switchView.ports.map((port) => ({
+      key: `${switchView.switch} ${port.name}`,
       link: null,
-      direction: port.name,
+      direction: portWords(switchView.switch, port.name),
       queues: port.counters.map(({ queue, waiting_packets }) => ({
         queue,
         waiting_packets,
@@ -38,16 +41,18 @@ export function waitingOnly(view: QueuesView): PortQueues[] {
   return inOrder(rows);
 }
 
+/** Return a port's name, behind its switch's where that is no part of it: each switch may have an `eth1`. */
+const portWords = (of: string, port: string): string => (port.startsWith(of) ? port : `${of} ${port}`);
+
 /** Return directions that report their queues, those with most waiting first, then by name. */
 export function portQueues(sample: LinksSample, fabric: FabricView | undefined): PortQueues[] {
   const rows: PortQueues[] = [];
   for (const link of sample.links) {
-    const [a, b] = linkEnds(link.name, fabric);
-    for (const [load, direction] of [
-      [link.ab, `${a} → ${b}`],
-      [link.ba, `${b} → ${a}`],
-    ] as const) {
-      if (load?.queues?.length) rows.push({ link: link.name, direction, queues: load.queues });
+    const ways = linkWays(link.name, fabric);
+    for (const side of ["ab", "ba"] as const) {
+      const queues = link[side]?.queues;
+      if (!queues?.length) continue;
+      rows.push({ key: `${link.name} ${side}`, link: link.name, direction: ways[side], queues });
     }
   }
   return inOrder(rows);
@@ -76,7 +81,7 @@ export function fullest(
   most: number,
 ): Series[] {
   const known = sample.links.map((link) => ({
-    ends: linkEnds(link.name, fabric),
+    ways: linkWays(link.name, fabric),
     points: history.of(link.name),
   }));
   const longest = known.reduce<readonly LinkPoint[]>(
@@ -84,9 +89,9 @@ export function fullest(
     [],
   );
   const times = longest.map(({ at }) => at);
-  const ports = known.flatMap(({ ends: [a, b], points }) =>
+  const ports = known.flatMap(({ ways, points }) =>
     (["ab", "ba"] as const).map((side) => ({
-      name: side === "ab" ? `${a} → ${b}` : `${b} → ${a}`,
+      name: ways[side],
       peak: peakOf(points, side),
       points,
       side,

@@ -11,12 +11,23 @@ import { readTrace, type Trace } from "./trace";
 
 const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
+/** What an address says of a run and a moment of it: nothing of a file. */
+const NO_RUN = {
+  experiment: null,
+  scheme: null,
+  repeat: null,
+  from: null,
+  for: null,
+  at: null,
+  flow: null,
+};
+
 /**
  * Replay a recorded window of a run, simulated or on switches, packet by packet: from a file, which is read here and
  * sent nowhere, or of a run that the address names (recorded on switches, or simulated again by the controller).
  */
 export function ReplayPage() {
-  const [search] = useSearch();
+  const [search, change] = useSearch();
   const [trace, setTrace] = useState<Trace | null>(null);
   const [problem, setProblem] = useState("");
 
@@ -36,6 +47,7 @@ export function ReplayPage() {
   function open(file: File | undefined): void {
     if (!file) return;
     const opened = (recorded: Trace): void => {
+      if (path !== null) change(NO_RUN); // the address would show another reader that run
       setTrace(recorded);
       setProblem("");
     };

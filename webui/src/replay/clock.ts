@@ -11,9 +11,9 @@ export function usualSpeed(lengthPs: number): number {
   return SPEEDS.find((speed) => speed >= wanted) ?? 1;
 }
 
-/** Return an instant of the recording as the address names it: simulated ms of the run. */
+/** Return an instant of the recording as the address names it: simulated ms of the run, to the picosecond. */
 export function inAddress(timePs: number, beginPs: number): string {
-  return String(Number(((beginPs + timePs) / PS_PER_MS).toFixed(6)));
+  return String(Number(((beginPs + timePs) / PS_PER_MS).toFixed(9)));
 }
 
 /** Return the instant that an address names; null: none within the recording. */

@@ -30,10 +30,10 @@ export function Stage({ trace, step }: { trace: Trace; step: Step }) {
     <>
       <FabricCanvas trace={trace} frame={frame} flow={step.flow} description={words} />
       <Group my="xs" gap="sm">
-        <Button onClick={toggle} aria-pressed={playing} title="Key k">
+        <Button onClick={toggle} title="Key k">
           {playing ? "Pause" : "Play"}
         </Button>
-        <Text component="output" style={{ fontVariantNumeric: "tabular-nums" }}>
+        <Text component="output" aria-live="off" style={{ fontVariantNumeric: "tabular-nums" }}>
           {((trace.beginPs + timePs) / PS_PER_MS).toFixed(1)} ms of the run
         </Text>
         <Text c="dimmed">{Math.round(1 / SPEED)} times slower than it was</Text>

@@ -9,7 +9,7 @@ import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
 import { Quiet } from "../parts/Quiet";
-import { byteSize, clockTime, duration, percent } from "../parts/units";
+import { byteSize, duration, percent, timeOfEvent } from "../parts/units";
 import { FollowedRun } from "../watch/FollowedRun";
 import { WatchSource } from "../watch/WatchSource";
 import { SizeChart } from "./SizeChart";
@@ -48,7 +48,7 @@ function Learnt() {
                 : "○ off: the scheme in force predicts nothing (tpfs and caps-tpfs do)"}
               ; {learner.records.toLocaleString("en-US")} records of finished flows from {learner.hosts} hosts
               {learner.last_at !== null &&
-                `; last ${clockTime(learner.last_at)}, in ${duration(learner.last_s ?? 0)}: ${learner.last_outcome}`}
+                `; last ${timeOfEvent(learner.last_at, Date.now() / 1000)}, in ${duration(learner.last_s ?? 0)}: ${learner.last_outcome}`}
             </Text>
             {!learner.types && (
               <Quiet>

@@ -1,6 +1,7 @@
 /** What a row of the evidence says, in words. */
 
 import type { EvidenceRowView, FoundView, RatioView } from "../api/schema";
+import { ratioText } from "../parts/units";
 
 const WORDS: Readonly<Record<FoundView["verdict"], string>> = {
   holds: "✓ holds",
@@ -22,8 +23,8 @@ export function foundWords({ verdict, figures, note }: FoundView): { verdict: st
 
 /** Return a ratio with its interval in words: `load = 0.3: 0.35 (0.19 to 0.81)`. */
 function ratioWords({ point, ratio, low, high }: RatioView): string {
-  const interval = low === null || high === null ? "" : ` (${low.toFixed(2)} to ${high.toFixed(2)})`;
-  return `${point && `${point}: `}${ratio.toFixed(2)}${interval}`;
+  const interval = low === null || high === null ? "" : ` (${ratioText(low)} to ${ratioText(high)})`;
+  return `${point && `${point}: `}${ratioText(ratio)}${interval}`;
 }
 
 /** Return both kinds of run that a row is of. */

@@ -64,9 +64,9 @@ pub struct Flow<P> {
 }
 
 impl<P: Clamped> Flow<P> {
-    /// Returns true if its announced size makes it ask although it has sent less.
+    /// Returns true if its announced size makes it ask although it has sent less; not where the kernel has to be asked.
     pub fn is_announced_large(&self) -> bool {
-        self.size.is_some_and(|size| size > self.free_bytes as f64)
+        !self.clamp.is_answering() && self.size.is_some_and(|size| size > self.free_bytes as f64)
     }
 
     /// Returns what it has left to send, in bytes on the link.

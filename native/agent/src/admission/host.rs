@@ -351,6 +351,9 @@ impl<P: Clamped> HostAdmission<P> {
 
     fn ask(&mut self, key: &FlowKey, now: Seconds) {
         let Some(flow) = self.flows.get_mut(key) else { return };
+        if flow.clamp.is_answering() {
+            return self.untracked.put(*key, ()); // the kernel knows what the SYN of its peer agreed
+        }
         // what has sent more than was announced has no known size
         flow.size = flow.size.filter(|&size| size > flow.clamp.sent_bytes() as f64);
         self.counts.flows_scheduled += u64::from(!flow.asked);

@@ -35,6 +35,8 @@ pub struct WindowClamp<P> {
     scale: Option<u32>,
     /// Our host's SYN: None if it was not seen, else its own scale, if it had one.
     offered: Option<Option<u64>>,
+    /// The peer opened the connection: its SYN came before ours, and was not seen.
+    answering: bool,
     /// Sequence number behind all that the host has sent.
     highest: Option<u32>,
     sent_bytes: u64,
@@ -60,6 +62,7 @@ impl<P: Clamped> WindowClamp<P> {
             burst_s,
             scale: None,
             offered: None,
+            answering: false,
             highest: None,
             sent_bytes: 0,
             segment_bytes: DEFAULT_SEGMENT_BYTES as i64,
@@ -89,6 +92,11 @@ impl<P: Clamped> WindowClamp<P> {
         self.scale.is_some() && self.highest.is_some()
     }
 
+    /// Returns true if the peer opened the connection and the kernel was not asked yet what its SYN said.
+    pub fn is_answering(&self) -> bool {
+        self.answering && self.scale.is_none()
+    }
+
     /// Notes what the SYNs of an open connection agreed, and its segments now; after the first `left`.
     ///
     /// `most_segment_bytes`: of its segments once its peer advertises windows with room for two of them. A host that waits
@@ -104,6 +112,7 @@ impl<P: Clamped> WindowClamp<P> {
         let start = segment.sequence;
         if segment.has(SYN) {
             self.offered = Some(segment.scale);
+            self.answering = segment.has(ACK);
             self.stamped = segment.timestamps.is_some();
             self.segment_bytes = segment.largest_segment.unwrap_or(DEFAULT_SEGMENT_BYTES) as i64;
             self.highest = Some(start);

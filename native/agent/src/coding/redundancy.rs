@@ -77,7 +77,9 @@ pub fn flow_weight(weight: &Weight, sent_bytes: u64) -> f64 {
     (weight.none_bytes - sent_bytes) as f64 / (weight.none_bytes - weight.full_bytes) as f64
 }
 
-/// Returns r of k sources, out of r_c = x / (1 - P_L) - c for a congestion window of c packets (HTPC, Eq. 3-5).
+/// Returns r of k sources, out of r_c = x / (1 - p) - c for a congestion window of c packets (HTPC, Eq. 3-5).
+///
+/// p is `loss_rate`: n_b / n in Eq. 4 and 5 (scheme `htpc`), P_L of Eq. 1 by choice of ours (`htpc-overdue`).
 ///
 /// x = w c + (1 - w) T_fr packets of a window arrive on average: all c of a short flow's; of a long flow's, those that
 /// let TCP retransmit fast, so that only windows of about T_fr packets or less get repairs. A unit that is a part of a

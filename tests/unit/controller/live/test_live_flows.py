@@ -106,6 +106,18 @@ def test_steps_sum_to_the_totals() -> None:
     assert flow.bits_per_s == 4000 * 8
 
 
+def test_flows_end_though_the_clock_was_set_back() -> None:
+    flows = LiveFlows()
+    flows.take("h1", reported(entry(packets=10, bytes=14000)), 5006.0, NAMES)
+    flows.step(5006.5)
+    flows.take("h1", reported(entry(packets=20, bytes=28000, last_s=6.5), now=7.0), 1007.0, NAMES)
+    (flow,) = flows.step(1007.0)["flows"]
+    assert (flow["state"], flow["bits_per_s"]) == ("active", 14000 * 8)
+    assert 0 < flow["last_at"] - flow["started_at"] < 2
+    (flow,) = flows.step(1007.0 + 2 * ENDED_S)["flows"]
+    assert (flow["state"], flow["bits_per_s"]) == ("ended", 0.0)
+
+
 def test_a_5_tuple_that_is_used_again_is_another_flow() -> None:
     flows = LiveFlows()
     flows.take("h1", reported(entry(packets=5, bytes=5000)), 1006.0, NAMES)

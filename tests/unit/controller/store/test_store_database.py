@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -195,8 +194,7 @@ def test_a_database_that_cannot_be_opened_is_named_with_the_reason(
 
 
 def test_passwords_are_not_shown() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
+    port = free_port()
     for driver in ("mysql+pymysql", "postgresql+psycopg2", "postgresql+psycopg", "sqlite"):
         with pytest.raises(DatabaseError) as caught:
             open_database(f"{driver}://someone:s3cret@127.0.0.1:{port}/name")

@@ -244,6 +244,17 @@ def test_what_is_found_is_explained() -> None:
     assert len(found.tried) == 15
 
 
+def test_the_first_threshold_that_is_named_is_one_that_was_lowered() -> None:
+    records = np.zeros(180, RECORD)
+    records["bytes"] = np.repeat([10_000, 50_000, 5_000_000], 60)
+    found = flow_types(records, ["10.128.1.1"], (10_000, 100_000, 1_000_000), load=0.6, delta=0.0)
+    assert found is not None
+    first, second, _ = found.types[0].thresholds_bytes
+    assert first == 10_000
+    assert 50_000 <= second < 100_000
+    assert f"2 of 3 thresholds lowered, the first to {second / 1000:.3g} kB" in found.explanation
+
+
 def test_nothing_is_found_in_nothing() -> None:
     assert flow_types(np.zeros(0, RECORD), [], DEFAULT, load=0.6) is None
     records, _ = records_of(FOUR, 5, np.random.default_rng(0))

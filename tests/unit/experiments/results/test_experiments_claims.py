@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.results.claims import RATIOS, compared, find, heading, verdict_text
+from experiments.results.claims import RATIOS, compared, figure_text, find, heading, verdict_text
 from experiments.spec.spec import Comparison
 
 
@@ -129,6 +129,17 @@ def test_without_a_usable_figure_the_reason_is_said(comparison: Comparison, give
     assert why in verdict_text(finding.to_dict())
 
 
+def test_flows_that_are_there_are_not_said_to_be_missing() -> None:
+    both = schemes("long-goodput", None, 1, 1)
+    for figures, mbps in zip(both.values(), (4.0, 0.0), strict=True):
+        figures["long"] = {"goodput_mbps": mbps}
+    both["a"]["against"]["b"] = {"goodput_ratio": None, "goodput_ratio_ci": None}
+    finding = find(Comparison("long-goodput", "a", "b"), both)
+    assert (finding.verdict, finding.why) == ("no figure", "the long flows of the other carried nothing")
+    finding = find(Comparison("large-mean", "a", "b"), schemes("large-mean", None, 1, 1))
+    assert finding.why == "there are no such large flows, or a scheme finished none of them"
+
+
 def test_one_repeat_leaves_goodput_open() -> None:
     given = schemes("long-goodput", 2.0, 1, 1)
     given["a"]["against"]["b"]["goodput_ratio_ci"] = None
@@ -157,3 +168,11 @@ def test_a_ratio_whose_interval_has_no_end_is_not_called_one_of_a_single_repeat(
     assert "0 in too many repeats" in found.why
     found = find(comparison, {"a": figures(1), "b": figures(2)})
     assert (found.verdict, found.why) == ("open", "one repeat has no interval")
+
+
+def test_figures_look_like_0_or_1_only_where_they_are() -> None:
+    values = [0.0, 1.0, 0.432, 0.0031, 0.998, 1.0004, 1e-9]
+    shown = ["0.00", "1.00", "0.43", "0.003", "0.998", "1.0004", "0.00"]
+    assert [figure_text(value) for value in values] == shown
+    share = {"verdict": "not seen", "ratio": 0.012, "interval": [0.0031, 0.02], "why": ""}
+    assert verdict_text(share) == "0.01 [0.003, 0.02] not seen"

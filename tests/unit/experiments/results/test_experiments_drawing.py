@@ -90,6 +90,18 @@ def test_limited_schemes_have_a_star_and_the_caption_says_why(tmp_path: Path) ->
     assert "limited by the" in text
 
 
+@pytest.mark.slow
+def test_disturbed_schemes_are_marked_as_limited_ones_are(tmp_path: Path) -> None:
+    schemes = {"caps": scheme("caps", 1.0), "ecmp": scheme("ecmp", 4.0, disturbed=True)}
+    text = texts(draw_comparison(comparison(schemes, disturbed=True), tmp_path)[1])
+    assert "4*" in text
+    assert "a part of the lab ended" in text
+    assert "limited by the" not in text
+    point = {"at": [1], "schemes": schemes}
+    document = sweep([], [axis("load")]) | {"points": [point], "disturbed": True}
+    assert "a part of the lab ended" in texts(draw_sweep(document, tmp_path)[1])
+
+
 def test_one_scheme_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
     assert draw_comparison(comparison({"caps": scheme("caps", 1.0)}), tmp_path) == ()
     assert list(tmp_path.iterdir()) == []

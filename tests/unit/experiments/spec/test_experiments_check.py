@@ -187,8 +187,8 @@ def test_every_claim_has_a_comparison_with_a_number(compare: str, path: str, mes
 def test_a_claim_may_compare_two_points_of_a_sweep_that_it_has() -> None:
     sweep = "sweep:\n  - {label: flows, fields: [workload.flows.count], values: [10, 20]}\n"
 
-    def compared(more: str) -> list[tuple[str, str]]:
-        claim = f"  - text: So it is.\n    compare: {{scheme: ecmp, against: ecmp, at_most: 1, {more}}}\n"
+    def compared(more: str, against: str = "ecmp") -> list[tuple[str, str]]:
+        claim = f"  - text: So it is.\n    compare: {{scheme: ecmp, against: {against}, at_most: 1, {more}}}\n"
         return [(at[1], at[2]) for at in problems(f"{GOOD}{sweep}claims:\n{claim}")]
 
     assert compared("measure: short-mean, points: [10, 20]") == []
@@ -198,7 +198,9 @@ def test_a_claim_may_compare_two_points_of_a_sweep_that_it_has() -> None:
     ((path, message),) = compared("measure: short-p99, points: [10, 20]")
     assert path == "claims[0].compare.points"
     assert "too few flows" in message
-    assert compared("measure: short-p99, points: [20, 20]") == []
+    assert compared("measure: short-p99, points: [20, 20]", "caps-1") == []
+    ((path, message),) = compared("measure: short-mean, points: [20, 20]")
+    assert (path, "compared with itself" in message) == ("claims[0].compare.points", True)
 
 
 def test_points_of_a_sweep_may_be_words() -> None:

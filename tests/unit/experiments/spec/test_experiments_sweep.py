@@ -344,3 +344,15 @@ def test_single_points_of_the_first_axis_are_taken_by_what_tables_call_them() ->
 def test_times_over_the_baseline_have_a_table_of_their_own() -> None:
     text = text_of(sweep_tables(whole()))
     assert "Mean completion time of short flows, / ecmp [95 % CI]" in text
+
+
+def test_flows_that_failed_are_said_of_both_classes() -> None:
+    document = whole()
+    scheme = document["points"][0]["schemes"]["ecmp"]
+    scheme["short"]["failed"] = 2
+    scheme["long"] |= {"failed": 3, "failed_background_flows": 1}
+    text = " ".join(text_of(sweep_tables(document)).split())
+    where = "ecmp at long flows = 1, asymmetry = 1 times"
+    assert f"Short flows that failed, and are in no mean: {where}: 2." in text
+    assert f"Long flows that failed, and are in no mean: {where}: 3." in text
+    assert f"Long flows without end that failed; sums count what they had sent: {where}: 1." in text

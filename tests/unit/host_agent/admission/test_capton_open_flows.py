@@ -63,6 +63,25 @@ def test_what_is_no_socket_of_this_host_or_has_nothing_more_goes_on_as_it_did(
     assert "flows_small" not in agent.totals(), "it is unknown what it was"
 
 
+def test_a_large_flow_over_a_connection_that_its_peer_opened_is_held_too() -> None:
+    """The SYN of the peer comes before that of the host: the kernel says what both agreed."""
+    agent = AdmittingAgent(POLICY)
+    host = Host(agent)
+    options = b"\x02\x04\x05\x78\x01\x03\x03" + bytes((SCALE,))
+    host.take([host.peer(-1, SYN, 65535, options)], 0.0)
+    host.put(tcp(b"", ports=(host.port, 80), sequence=0, flags=SYN | ACK, options=options), 0.0)
+    host.take([host.peer(0)], 0.0)
+    assert host.send(11, 0.0) == 11
+    assert agent.messages_to_send(0.0, lambda key: HOLDS) == [
+        Request(1, 1, PEER, round(HOLDS.bytes * ON_THE_LINK))
+    ]
+    host.take([host.peer(host.sent)], 0.0)
+    assert host.send(10, 0.0) == 0, "it waits, by the scale that the kernel reported"
+    agent.decided(Grant(1, 1, 1, RATE), 0.001)
+    host.took(agent.updates())
+    assert host.send(1, 0.001) == 1
+
+
 def test_what_a_receiver_says_of_an_open_connection_is_no_flow() -> None:
     agent, host = open_flow()
     host.put(tcp(b"", ports=(host.port, 80), sequence=1 + host.sent, flags=ACK), 1.0)

@@ -16,7 +16,8 @@
 //! - To compare paths: the largest of what is expected, the newest delay (a long queue mostly lasts), for how long a
 //!   packet there is overdue (what waits reports nothing), and what other agents of the leaf say that they wait there.
 //!
-//! Base delays cancel out: all are above the least to the same peer.
+//! Base delays that are alike cancel out: all are above the least to the same peer. What a path is slower by at rest (of
+//! Eq. 1 pd_j, a constant) is not known apart from its queue, and is taken to drain as that does.
 
 mod path;
 mod short;

@@ -124,7 +124,9 @@ def _stream(api: str, path: str, streams: RunStreams) -> bool:
     if take is None:
         raise ProblemError(503, "this web server cannot stream events: ask for application/json")
     query = request.query_string.decode("ascii", "replace")
-    if since := request.headers.get("Last-Event-ID"):  # a browser reconnects to the address that it had at first
+    if since := request.headers.get(
+        "Last-Event-ID"
+    ):  # a browser reconnects to the address that it had at first
         query = urlencode(request.args.to_dict() | {"since": since})
     try:
         streams.add(take, api, f"/api/v1{path}?{query}")

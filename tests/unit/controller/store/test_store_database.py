@@ -28,6 +28,7 @@ from controller.store.database import (
 )
 from controller.store.experiments import ExperimentStore
 from controller.store.models import NEWEST, Base
+from tests.free_ports import free_port
 from tests.unit.conftest import NewDatabase
 from tests.unit.experiments_store import flow_row, new_experiment, run_row
 

@@ -188,7 +188,9 @@ def test_a_claim_may_compare_two_points_of_a_sweep_that_it_has() -> None:
     sweep = "sweep:\n  - {label: flows, fields: [workload.flows.count], values: [10, 20]}\n"
 
     def compared(more: str, against: str = "ecmp") -> list[tuple[str, str]]:
-        claim = f"  - text: So it is.\n    compare: {{scheme: ecmp, against: {against}, at_most: 1, {more}}}\n"
+        claim = (
+            f"  - text: So it is.\n    compare: {{scheme: ecmp, against: {against}, at_most: 1, {more}}}\n"
+        )
         return [(at[1], at[2]) for at in problems(f"{GOOD}{sweep}claims:\n{claim}")]
 
     assert compared("measure: short-mean, points: [10, 20]") == []

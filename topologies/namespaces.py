@@ -60,6 +60,11 @@ class Namespace:
         self.pid = pid
         self.fd = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
+    @property
+    def network(self) -> int:
+        """Return the inode of the namespace, as `topologies.processes` names it."""
+        return os.fstat(self.fd).st_ino
+
     def close(self) -> None:
         """Release the namespace; it ends with the last process in it."""
         if self.fd >= 0:

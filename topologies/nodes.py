@@ -12,12 +12,14 @@ from mininet.topo import Topo
 
 from topologies.namespaces import Namespace, disable_offloads, run_batch, write_sysctls
 from topologies.ovs import OvsSwitch, SwitchSetting
+from topologies.processes import end_processes
 from topologies.wiring import LabHost, LabInterface, LabLink, NamespaceSetup
 
 MANAGER: Final = "mgmt"
 """Name of the node that holds the management network's bridge; it is no host of the fabric."""
 REST_S: Final = 2.0
 """A command in a namespace takes milliseconds: what is not done by then hangs."""
+LATE_S: Final = 0.2
 T = TypeVar("T")
 
 
@@ -82,6 +84,10 @@ class Nodes:
 
     def forget(self) -> None:
         """Let go of the namespaces and of Mininet's shells, which have ended by now."""
+        networks = {namespace.network for namespace in self._namespaces.values()}
+        # On a busy machine a worker may begin its next program only now, after all others have been ended.
+        while wait(tuple(self._begun), timeout=LATE_S).not_done:
+            end_processes(self.lab_id, networks)
         self._workers.shutdown(wait=True)
         for namespace in self._namespaces.values():
             namespace.close()

@@ -21,9 +21,12 @@ from tests.lab.conftest import nothing_left  # noqa: F401
 
 PORT = 7000
 PATIENCE_MS = 180_000
-MAY_BE_REFUSED = ("status of 401", "/figures/by-size.svg", "/runs/current/", "/experiments/5")
+MAY_BE_REFUSED = (
+    "status of 401", "/figures/by-size.svg", "/runs/current/", "/experiments/5", "/experiments/999/",
+    "ERR_FAILED",
+)  # fmt: skip
 """The first question where the controller wants a token; a figure that a few flows are not enough for; a run
-that has just ended; an experiment that an old address names and that is not there."""
+that has just ended; experiments that an old address names and that are not there; what a test itself intercepts."""
 SPINES, LEAVES, HOSTS = 4, 2, 2
 SPEC = {
     "name": "dashboard",

@@ -15,6 +15,7 @@ from experiments.spec.spec import SchemeChoice
 from tests.e2e.appearances import HERE, Photographer, each_appearance, said_by_place, violations
 from tests.e2e.conftest import HOSTS, LEAVES, PATIENCE_MS, PORT, SPINES, address, start
 from tests.e2e.live_traffic import ANNOUNCED, SINK, SMALL
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.timeout(1200)
 VIEWS = (
@@ -204,7 +205,8 @@ def test_panels_fill_their_rows_and_bars_begin_at_one_place(page: Page) -> None:
     page.goto("/operate")
     switches, agents = (page.get_by_role("region", name=name) for name in ("Switches", "Host agents"))
     expect(agents.get_by_text("h4")).to_be_visible()
-    assert box(switches)["y"] == box(agents)["y"]
+    # what is above them may come between the two looks
+    eventually(lambda: box(switches)["y"] == box(agents)["y"], "both begin at one height")
     page.set_viewport_size({"width": 1280, "height": 800})
     page.goto("/understand/caps")
     expect(page.get_by_label("caps.yaml")).to_contain_text("name: caps")

@@ -235,6 +235,28 @@ except RuntimeError as error:
 """
 
 
+LATE_LAUNCHER = (
+    """
+import pathlib, threading
+from topologies import lab, nodes
+over = threading.Event()
+end, batch = lab.end_lab, nodes.run_batch
+def end_lab(*arguments):
+    ended = end(*arguments)
+    over.set()
+    return ended
+def run_batch(program, lines):
+    if program == "tc":
+        pathlib.Path("/run/stand-ins/asked").touch()
+        over.wait()
+    batch(program, lines)
+lab.end_lab, lab.netem_present, nodes.run_batch = end_lab, lambda: False, run_batch
+"""
+    + HUNG_LAUNCHER
+)
+"""A machine so busy that workers ask `tc` only when a lab that was interrupted has ended its processes."""
+
+
 def a_program_that(act: str, name: str, expected: str) -> None:
     """Assert that the start of a lab leaves nothing, and its error names the program or the node that waited for it."""
     Path("/run/stand-ins").mkdir()
@@ -255,14 +277,19 @@ def a_program_that(act: str, name: str, expected: str) -> None:
     expect_same(before, 60, f"after {name} {act}")
 
 
-def interrupted_while_waiting_for(name: str) -> None:
+def interrupted_before_it_asks_for_tc() -> None:
+    """Send Ctrl-C before workers ask a `tc` that does not answer; assert that the start ends, and nothing is left."""
+    interrupted_while_waiting_for("tc", LATE_LAUNCHER)
+
+
+def interrupted_while_waiting_for(name: str, launcher: str = HUNG_LAUNCHER) -> None:
     """Send Ctrl-C while a program does not answer; assert that the start ends at once, and nothing is left."""
     folder = Path("/run/stand-ins")
     folder.mkdir()
     env = stand_in(name, HUNG)
     before = look()
     process = subprocess.Popen(
-        [sys.executable, "-c", HUNG_LAUNCHER.format(limit=1000)],
+        [sys.executable, "-c", launcher.format(limit=1000)],
         env=env,
         stderr=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),

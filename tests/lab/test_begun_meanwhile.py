@@ -127,6 +127,9 @@ def test_experiments_begun_while_a_fabric_is_kept_run_on_it_or_beside_it(least: 
 
 def test_an_experiment_begun_during_a_demo_runs_after_it_and_ends_it(least: Path, tmp_path: Path) -> None:
     results = tmp_path / "results"
+    arrivals = {"rate_per_s": 0.5}  # so it goes on for as long as a busy machine needs to submit
+    flows = {**SPEC["workload"]["flows"], "arrivals": arrivals}
+    least.write_text(json.dumps({**SPEC, "workload": {"flows": flows}}))
     with started(tmp_path, "-c", DEMO, str(least), str(results)) as (process, errors):
         with Capstan(page_of(process, errors)) as client:
             client.submit(spec=SPEC, name="meanwhile", schemes=["rps"])

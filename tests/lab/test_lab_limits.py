@@ -84,6 +84,10 @@ def test_a_program_that_never_answers_is_named(name: str, waited: dict[str, Futu
     waited[name].result()
 
 
+def test_an_interrupt_before_workers_ask_a_program_that_hangs_leaves_nothing() -> None:
+    run_scenario("interrupted_before_it_asks_for_tc")
+
+
 @pytest.mark.parametrize("name", ["mnexec", "ovsdb-tool", "tc"])
 def test_an_interrupt_while_a_program_does_not_answer_leaves_nothing(name: str) -> None:
     run_scenario("interrupted_while_waiting_for", name)

@@ -1,9 +1,7 @@
 """The generator as the process that it is, over loopback."""
 
 import contextlib
-import itertools
 import json
-import os
 import socket
 import subprocess
 import time
@@ -14,6 +12,7 @@ from typing import Any
 import pytest
 
 from experiments.run.traffic import GENERATOR
+from tests.free_ports import free_port
 from tests.waiting import eventually
 from workloads.flow_header import ENDLESS, decode_header, encode_header
 from workloads.generator import Generator
@@ -64,20 +63,6 @@ def driver() -> Iterator[Driver]:
     driver.process.stdin.close()  # type: ignore[union-attr]
     assert driver.process.wait(60) == 0, "the generator ends with its standard input"
     driver.process.stdout.close()  # type: ignore[union-attr]
-
-
-_ports = itertools.cycle(range(10_000, 30_000))
-for _ in range(os.getpid() * 97 % 20_000):
-    next(_ports)
-
-
-def free_port() -> int:
-    """Return a port that is free, another each time, and that the kernel gives to no program that asks for any."""
-    while True:
-        port = next(_ports)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("", port))
-            return port
 
 
 def flow(number: int, size: int | None, start: float = 0.0, address: str = "127.0.0.1") -> dict[str, Any]:

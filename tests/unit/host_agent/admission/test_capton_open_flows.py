@@ -26,14 +26,18 @@ def open_flow(sent: int = 40) -> tuple[AdmittingAgent, Host]:
     return host.agent, host
 
 
-def test_an_open_flow_asks_once_it_has_sent_more_than_the_threshold_and_is_held_and_granted() -> None:
-    agent, host = open_flow()
-    assert host.send(11, 1.0) == 11
-    assert agent.messages_to_send(1.0, lambda key: HOLDS) == [
+def assert_asks_and_waits(agent: AdmittingAgent, host: Host, now: float) -> None:
+    assert host.send(11, now) == 11
+    assert agent.messages_to_send(now, lambda key: HOLDS) == [
         Request(1, 1, PEER, round(HOLDS.bytes * ON_THE_LINK))
     ]
-    host.take([host.peer(host.sent)], 1.0)
-    assert host.send(10, 1.0) == 0, "it waits, by the scale that the kernel reported"
+    host.take([host.peer(host.sent)], now)
+    assert host.send(10, now) == 0, "it waits, by the scale that the kernel reported"
+
+
+def test_an_open_flow_asks_once_it_has_sent_more_than_the_threshold_and_is_held_and_granted() -> None:
+    agent, host = open_flow()
+    assert_asks_and_waits(agent, host, 1.0)
     agent.decided(Grant(1, 1, 1, RATE), 1.1)
     host.took(agent.updates())
     sent, now = 0, 1.1
@@ -71,12 +75,7 @@ def test_a_large_flow_over_a_connection_that_its_peer_opened_is_held_too() -> No
     host.take([host.peer(-1, SYN, 65535, options)], 0.0)
     host.put(tcp(b"", ports=(host.port, 80), sequence=0, flags=SYN | ACK, options=options), 0.0)
     host.take([host.peer(0)], 0.0)
-    assert host.send(11, 0.0) == 11
-    assert agent.messages_to_send(0.0, lambda key: HOLDS) == [
-        Request(1, 1, PEER, round(HOLDS.bytes * ON_THE_LINK))
-    ]
-    host.take([host.peer(host.sent)], 0.0)
-    assert host.send(10, 0.0) == 0, "it waits, by the scale that the kernel reported"
+    assert_asks_and_waits(agent, host, 0.0)
     agent.decided(Grant(1, 1, 1, RATE), 0.001)
     host.took(agent.updates())
     assert host.send(1, 0.001) == 1

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Final
 
-from experiments.results.claims import figure_text
+from experiments.results.claims import estimate_text
 from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.spec.spec import Claim
 from simulation.evidence import (
@@ -246,6 +246,4 @@ def _cell(findings: Sequence[At], problem: str) -> str:
 
 
 def _figure(point: At) -> str:
-    ratio, span = point.finding["ratio"], point.finding["interval"]
-    interval = "" if span is None else f" [{figure_text(span[0])}, {figure_text(span[1])}]"
-    return (f"{point.point}: " if point.point else "") + figure_text(ratio) + interval
+    return (f"{point.point}: " if point.point else "") + estimate_text(point.finding)

@@ -20,6 +20,7 @@ MANAGER: Final = "mgmt"
 REST_S: Final = 2.0
 """A command in a namespace takes milliseconds: what is not done by then hangs."""
 LATE_S: Final = 0.2
+"""How often what workers began too late is ended, until they have done."""
 T = TypeVar("T")
 
 

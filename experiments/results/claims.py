@@ -257,11 +257,18 @@ def figure_text(value: float) -> str:
     return f"{value:.2f}"
 
 
+def estimate_text(verdict: Mapping[str, Any]) -> str:
+    """Return the ratio or share of a verdict, which has one, with its interval if there is one: `0.43 [0.31, 0.60]`."""
+    text = figure_text(verdict["ratio"])
+    if verdict["interval"] is not None:
+        text += f" [{', '.join(map(figure_text, verdict['interval']))}]"
+    return text
+
+
 def verdict_text(verdict: Mapping[str, Any]) -> str:
     """Return a verdict as a line such as `0.43 [0.31, 0.60] seen`, or why there is none."""
     if verdict["ratio"] is None:
         return f"- ({verdict['why']})"
-    text = figure_text(verdict["ratio"])
-    if verdict["interval"] is not None:
-        text += f" [{', '.join(map(figure_text, verdict['interval']))}]"
-    return f"{text} {verdict['verdict']}" + (f" ({verdict['why']})" if verdict["why"] else "")
+    return f"{estimate_text(verdict)} {verdict['verdict']}" + (
+        f" ({verdict['why']})" if verdict["why"] else ""
+    )

@@ -11,7 +11,7 @@ import { LastAsked } from "../src/replay/lastAsked";
 import { places } from "../src/replay/layout";
 import { FlowChoice } from "../src/replay/ReplayView";
 import { parseTrace, readTrace, TraceError } from "../src/replay/trace";
-import { frameMs } from "../src/replay/usePlayback";
+import { frameMs, isDue } from "../src/replay/usePlayback";
 import { drawn } from "./drawn";
 import { MS, recording } from "./recording";
 
@@ -232,6 +232,19 @@ suite("a page that plays recordings", () => {
     expect(frameMs(null, 1000)).toBe(0);
     expect(frameMs(1000, 1016)).toBe(16);
     expect(frameMs(1016, 61_016)).toBeLessThanOrEqual(500);
+  });
+
+  it.each([60, 75, 120, 144])("is drawn about 30 times a second on a display of %i Hz", (hz) => {
+    let before: number | null = null;
+    let frames = 0;
+    for (let frame = 0; frame < hz; frame++) {
+      const now = (frame * 1000) / hz;
+      if (!isDue(before, now)) continue;
+      before = now;
+      frames++;
+    }
+    expect(frames).toBeGreaterThanOrEqual(24);
+    expect(frames).toBeLessThanOrEqual(36);
   });
 });
 

@@ -23,6 +23,18 @@ export interface Stretch {
 /** A hidden page draws no frames: of a longer pause between two, no more than this counts, ms. */
 const LONGEST_FRAME_MS = 500;
 
+/**
+ * How often a replay is drawn, ms. Packets move as smoothly to the eye as with each frame of a display, for half of the
+ * processor time, which a lab beside the page lacks on two cores.
+ */
+const DRAWN_EVERY_MS = 1000 / 30;
+/** Displays' frames come some milliseconds sooner or later. */
+const EARLY_MS = 4;
+
+/** Return true if a frame at *now*, ms, is to be drawn; *before*: when the one before it was drawn. */
+export const isDue = (before: number | null, now: number): boolean =>
+  before === null || now - before >= DRAWN_EVERY_MS - EARLY_MS;
+
 /** Return the time to play for a frame at *now*, ms; *before*: when the frame before it was drawn. */
 export const frameMs = (before: number | null, now: number): number =>
   before === null ? 0 : Math.min(now - before, LONGEST_FRAME_MS);
@@ -37,10 +49,11 @@ export function usePlayback({ from, to, begin, speed, loop }: Stretch): Playback
     if (!playing) return;
     let before: number | null = null;
     let request = requestAnimationFrame(function tick(now: number) {
+      request = requestAnimationFrame(tick);
+      if (!isDue(before, now)) return;
       const passedPs = frameMs(before, now) * 1e9 * speed;
       before = now;
       setTimePs((current) => (loop && current >= to ? from : Math.min(to, current + passedPs)));
-      request = requestAnimationFrame(tick);
     });
     return () => cancelAnimationFrame(request);
   }, [playing, from, to, speed, loop]);

@@ -103,6 +103,14 @@ class FabricNames:
         """Return the link at a port."""
         return self._links.get(end)
 
+    def between(self, a: PortRef, b: PortRef) -> str:
+        """Return the name of the link between two ports, without its number where there is no such link any more."""
+        link = self._links.get(a)
+        if link is not None and {link.a, link.b} == {a, b}:
+            return link.name
+        lower, upper = sorted((a, b), key=self._rank)
+        return f"{self.switch(lower.dpid)}-{self.switch(upper.dpid)}"
+
     def by_name(self, name: str) -> NamedLink | None:
         """Return a link by its name, whichever end is said first."""
         return self._by_name.get(name) or self._turned.get(name)

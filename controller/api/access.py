@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -140,7 +141,7 @@ class Rate:
         with self._lock:
             level = self._requests.level(self._per_s, now)
             if level < count:
-                wait_s = (count - level) / self._per_s
+                wait_s = math.ceil(10 * (count - level) / self._per_s) / 10  # any sooner it is refused again
                 raise ProblemError(429, f"too many {self._too_many}: try again in {wait_s:.1f} s")
             self._requests.spend(count)
 

@@ -160,6 +160,14 @@ def test_who_begins_too_many_experiments_has_to_wait() -> None:
         rate.take(1000.0)
 
 
+def test_who_waits_as_long_as_was_said_is_not_refused_again() -> None:
+    rate = Rate(per_s=32, burst=1, now=0.0)
+    rate.take(0.0)
+    with pytest.raises(ProblemError, match=r"try again in 0\.1 s"):
+        rate.take(0.0)
+    rate.take(0.1)
+
+
 def test_the_rate_holds_for_submissions(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,6 @@ test("what is to be known of several points of a sweep is shown once, and where 
 });
 
 test("nothing is shown of a result without notices, or while there is none", async () => {
-  for (const summary of [null, {}, { notices: [] }, { points: [{}] }])
+  for (const summary of [null, {}, { notices: [] }, { points: [{}] }, { notices: [{ run: 1 }] }])
     expect(await drawn(createElement(Notices, { summary }))).not.toContain("What to know");
 });

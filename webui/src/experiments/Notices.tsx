@@ -10,7 +10,7 @@ const SHOWN = 12;
 function noticesOf(summary: unknown): string[] {
   const { notices, points } = (summary ?? {}) as ResultDocument & SweepDocument;
   const all = [notices ?? [], ...(points ?? []).map((point) => point.notices ?? [])].flat();
-  return [...new Set(all)];
+  return [...new Set(all.filter((notice) => typeof notice === "string"))]; // other programs store results, too
 }
 
 /** Show what a reader of the result *summary* has to know; nothing where there is nothing. */

@@ -101,6 +101,8 @@ def mark_submission(
 
     user: whom a sandbox of root becomes. groups: below which its control group is made. stopped: set to end it early.
     """
+    if submission.refused is not None:
+        return Mark(submission, (), submission.refused)
     with scratch_directory() as scratch:
         root = os.geteuid() == 0
         verdict = _own_file(scratch / "verdict.json", b"")

@@ -23,12 +23,16 @@ class SubmissionsError(CapstanError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A student's file for a lab. results: the directory with results of the student's own runs."""
+    """A student's file for a lab. results: the directory with results of the student's own runs.
+
+    refused: why the file is not run; None: it is.
+    """
 
     student: str
     lab: ClassroomLab
     file: Path
     results: Path
+    refused: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,8 @@ class Submissions:
 def read_submissions(directory: Path, number: int | None = None) -> Submissions:
     """Return the submissions in *directory*, for lab *number* alone if given.
 
-    Raises SubmissionsError: no such directory, nothing in it, a lab that a student answered twice, links.
+    Raises SubmissionsError: no such directory, nothing in it, a lab that a student answered twice, a folder that is a
+    link.
     """
     if not directory.is_dir():
         raise SubmissionsError(
@@ -56,18 +61,16 @@ def read_submissions(directory: Path, number: int | None = None) -> Submissions:
     submissions: list[Submission] = []
     ignored: list[Path] = []
     for folder in folders:
-        for path in (folder, folder / "results"):
-            if path.is_symlink():  # it would hold what is another's, or a solution
-                raise SubmissionsError(
-                    f"{printable_name(path)}: a symbolic link: put the student's own files there"
-                )
+        if folder.is_symlink():  # it would hold what is another's, or a solution
+            raise SubmissionsError(
+                f"{printable_name(folder)}: a symbolic link: put the student's own files there"
+            )
         answers: dict[int, Path] = {}
         for file in sorted(path for path in folder.iterdir() if path.is_file() or path.is_symlink()):
             lab = lab_of(file)
             if lab is None:
                 ignored.append(file)
                 continue
-            _check_file(file)
             if lab.number in answers:
                 raise SubmissionsError(
                     f"{printable_name(folder)}: {printable_name(answers[lab.number].name)} and "
@@ -75,7 +78,7 @@ def read_submissions(directory: Path, number: int | None = None) -> Submissions:
                 )
             answers[lab.number] = file
         submissions += [
-            Submission(folder.name, LABS[answered], file, folder / "results")
+            Submission(folder.name, LABS[answered], file, folder / "results", _refusal(file))
             for answered, file in sorted(answers.items())
             if number in (None, answered)
         ]
@@ -94,9 +97,13 @@ def lab_of(file: Path) -> ClassroomLab | None:
     return lab if lab is not None and file.suffix == Path(lab.start).suffix else None
 
 
-def _check_file(file: Path) -> None:
+def _refusal(file: Path) -> str | None:
+    """Return why a student's file is not run; None: it is. It is of that student alone: the others are marked."""
+    results = file.parent / "results"
+    if results.is_symlink():  # it would hold what is another's, or a solution
+        return "results: a symbolic link: the student's own files must be there"
+    name = printable_name(file.name)
     if file.is_symlink():
-        raise SubmissionsError(f"{printable_name(file)}: a symbolic link: a submission must be a file")
+        return f"{name}: a symbolic link: a submission must be a file"
     size = file.stat().st_size
-    if size > MOST_BYTES:
-        raise SubmissionsError(f"{printable_name(file)}: {size} B; a submission has at most {MOST_BYTES} B")
+    return f"{name}: {size} B; a submission has at most {MOST_BYTES} B" if size > MOST_BYTES else None

@@ -296,6 +296,7 @@ class ControlPlane:
             scheme="" if self._plan.scheme is None else self._plan.scheme.name,
             settled=self._settled(),
             refused_hosts=self._hosts.refused,
+            forgotten=self._forgetting.names(),
         )
 
     def paths(self, host_a: str, host_b: str) -> tuple[PathInfo, ...]:

@@ -38,7 +38,7 @@ from controller.plane.effects import (
     SwitchUp,
 )
 from controller.plane.faults import Faults, PortsLeftOut
-from controller.plane.naming import FabricNames, switch_names
+from controller.plane.naming import FabricNames
 from controller.plane.snapshot import FabricSnapshot, PathInfo
 from controller.process.control_thread import check_control_threads
 from controller.process.shared_call import SharedCall
@@ -203,11 +203,11 @@ class RunningController:
 
     def mode_events(self, began_at: float, ended_at: float) -> list[dict[str, Any]]:
         """Return the mode changes between two moments (Unix seconds), with ``at_s`` from the first one."""
-        names = switch_names(self.snapshot().switches)
+        names = self.names()
         return [
             {
                 "at_s": round(logged.at - began_at, 6),
-                "leaf": names.get(logged.data.leaf, f"{logged.data.leaf:#x}"),
+                "leaf": names.switch(logged.data.leaf),
                 "mode": logged.data.mode,
                 "cause": logged.data.cause,
             }

@@ -57,7 +57,12 @@ class ServedEngine:
                 self._engine,
                 store,
                 Rate(SUBMITS_PER_S, SUBMIT_BURST, time.monotonic()),
-                Rate(CHECKS_PER_S, CHECK_BURST, time.monotonic(), "specs are checked"),
+                Rate(
+                    CHECKS_PER_S,
+                    CHECK_BURST,
+                    time.monotonic(),
+                    "specs are checked or recordings asked for",
+                ),
             ),
             WorkerRoutes(self._engine, store),
             SimulatedRunRoutes(self._engine, store),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from controller.api.problems import ProblemError
 from controller.token_bucket import TokenBucket
 
 COOKIE: Final = "capstan-session"
+"""How the names of our cookies begin (`Access.cookie_name`)."""
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 API: Final = "/api/"
 SESSION: Final = "/api/v1/session"
@@ -31,6 +33,13 @@ def cookie_of(token: str, until: int) -> str:
     not follow from it.
     """
     return f"{until}.{_signature(token, until)}"
+
+
+def _cookie_name(token: str | None) -> str:
+    """Return a name of this controller's own: a browser keeps one cookie of a name for all ports of a machine."""
+    if token is None:
+        return COOKIE  # no session begins here
+    return f"{COOKIE}-{hmac.new(token.encode(), b'capstan cookie', hashlib.sha256).hexdigest()[:8]}"
 
 
 def _signature(token: str, until: int) -> str:
@@ -55,6 +64,7 @@ class Access:
     def __init__(
         self, operate: str | None, read: str | None = None, now: Callable[[], float] = time.time
     ) -> None:
+        self.cookie_name: Final = _cookie_name(operate)
         self._operate = operate
         self._read = read
         self._now = now
@@ -89,7 +99,7 @@ class Access:
     def _role(self, head: Mapping[str, Any]) -> str | None:
         kind, _, given = head.get("HTTP_AUTHORIZATION", "").partition(" ")
         bearer = given.strip() if kind.lower() == "bearer" else ""
-        cookies = _cookies(head.get("HTTP_COOKIE", ""))
+        cookies = _cookies(head.get("HTTP_COOKIE", ""), self.cookie_name)
         for role, token in (("operate", self._operate), ("read", self._read)):
             if token is not None and (
                 _same(bearer, token) or any(self._is_session(value, token) for value in cookies)
@@ -131,7 +141,7 @@ class Rate:
         with self._lock:
             level = self._requests.level(self._per_s, now)
             if level < count:
-                wait_s = (count - level) / self._per_s
+                wait_s = math.ceil(10 * (count - level) / self._per_s) / 10  # any sooner it is refused again
                 raise ProblemError(429, f"too many {self._too_many}: try again in {wait_s:.1f} s")
             self._requests.spend(count)
 
@@ -153,10 +163,10 @@ def _host_of(head: Mapping[str, Any]) -> str:
     return str(host).removesuffix(":80")
 
 
-def _cookies(header: str) -> list[str]:
+def _cookies(header: str, ours: str) -> list[str]:
     """Return values of our cookie: a browser may have kept one for each of several paths."""
     pairs = (pair.strip().partition("=") for pair in header.split(";"))
-    return [value.strip().strip('"') for name, _, value in pairs if name.strip() == COOKIE]
+    return [value.strip().strip('"') for name, _, value in pairs if name.strip() == ours]
 
 
 def _netloc(origin: str) -> str | None:

@@ -25,6 +25,8 @@ PIECE: Final = 1 << 18
 """Bytes that are copied or decoded at a time: the interpreter is held for less than a millisecond."""
 SLOW_MBPS: Final = (0.001, 1e6)
 """Least and most rate of a link that is made slow."""
+WAIT_S: Final = (0.1, 60.0)
+"""Least and most time that a request may have others take to confirm or report."""
 MOST_DELAY_MS: Final = LONGEST_DELAY_US / 1000
 """That is put on top of a link's own."""
 
@@ -43,7 +45,7 @@ class SchemeBody:
     """A scheme's name, or a whole scheme as an object."""
     overrides: dict[str, Any] = field(default_factory=dict)
     packet_time_us: float | None = within(0, 1e9, "us", above=True, default=None)
-    timeout_s: float = 10.0
+    timeout_s: float = within(*WAIT_S, "s", default=10.0)
     forget_flows: bool = False
     """Whether TPFS begins anew: records of flows that have ended until now are deleted."""
 
@@ -51,7 +53,7 @@ class SchemeBody:
 @dataclass(frozen=True, slots=True)
 class ReportBody:
     forget: bool = False
-    timeout_s: float = 5.0
+    timeout_s: float = within(*WAIT_S, "s", default=5.0)
     question: int | None = within(0, MOST_EXACT, default=None)
     """Drawn by the client; a repeated request with it gets the same response, and agents are not asked again."""
 

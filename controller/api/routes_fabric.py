@@ -26,8 +26,6 @@ from plain.reading import PlainError, did_you_mean
 from protocol.control import Impair
 from protocol.policy import PolicyError
 
-MAX_WAIT_S: Final = 60.0
-
 
 class FabricRoutes:
     """The fabric as discovered, its agents and queues, and the scheme in force."""
@@ -172,13 +170,12 @@ class FabricRoutes:
     def set_scheme(self) -> answers.AppliedScheme:
         wanted = _scheme_body()
         packet_time_s = None if wanted.packet_time_us is None else wanted.packet_time_us / 1e6
-        timeout_s = min(max(wanted.timeout_s, 0.1), MAX_WAIT_S)
         try:
             took_ms, late = self._running.set_scheme(
                 wanted.scheme,
                 overrides=wanted.overrides,
                 packet_time_s=packet_time_s,
-                timeout_s=timeout_s,
+                timeout_s=wanted.timeout_s,
                 forget_flows=wanted.forget_flows,
             )
         except (SchemeError, PolicyError, PlainError) as error:
@@ -193,7 +190,7 @@ class FabricRoutes:
             raise ProblemError(
                 504,
                 f"not all switches and agents have confirmed scheme {self._running.current.scheme.name!r} "
-                f"within {timeout_s:g} s",
+                f"within {wanted.timeout_s:g} s",
                 unconfirmed=[dataclasses.asdict(agent) for agent in late],
             )
         return {**views.scheme_view(self._running.current), "applied_ms": round(took_ms, 3)}
@@ -201,9 +198,8 @@ class FabricRoutes:
     @post("/flows/report", Description("Ask all agents for their flows.", answers.ReportView, ReportBody))
     def report(self) -> answers.ReportView:
         wanted = body(ReportBody)
-        timeout_s = min(max(wanted.timeout_s, 0.1), MAX_WAIT_S)
         reports = self._reports.respond(
-            wanted.question, lambda: self._running.agents.report(wanted.forget, timeout_s)
+            wanted.question, lambda: self._running.agents.report(wanted.forget, wanted.timeout_s)
         )
         hosts = {host: [dataclasses.asdict(flow) for flow in flows] for host, flows in reports.hosts.items()}
         return {"hosts": hosts, "missing": reports.missing}

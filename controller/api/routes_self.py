@@ -7,7 +7,7 @@ from typing import Any, Final
 from flask import Flask, Response, jsonify, request
 
 from controller.api import answers
-from controller.api.access import COOKIE, SESSION_S, Access
+from controller.api.access import SESSION_S, Access
 from controller.api.describing import Description
 from controller.api.document_page import POLICY, page
 from controller.api.openapi import openapi_document
@@ -46,13 +46,14 @@ class SelfRoutes:
         until = None if session is None else session.until
         response = jsonify({"role": self._access.role(request.environ), "until": until})
         if session is not None:
-            response.set_cookie(COOKIE, session.cookie, max_age=SESSION_S, **self._cookie_flags())
+            name = self._access.cookie_name
+            response.set_cookie(name, session.cookie, max_age=SESSION_S, **self._cookie_flags())
         return response
 
     @delete("/session", Description("End the session of a browser.", answers.EndedSession))
     def end_session(self) -> Response:
         response = jsonify({"ended": True})
-        response.delete_cookie(COOKIE, **self._cookie_flags())
+        response.delete_cookie(self._access.cookie_name, **self._cookie_flags())
         return response
 
     def _cookie_flags(self) -> dict[str, Any]:

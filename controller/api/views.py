@@ -121,12 +121,12 @@ def host_link(host: HostInfo, names: FabricNames) -> str:
 
 def modes_view(snapshot: FabricSnapshot, events: EventLog, since: int | None) -> ModesView:
     """Return every leaf's mode now, and the changes after a cursor."""
-    names = switch_names(snapshot.switches)
+    names = FabricNames(snapshot)
     logged, cursor = ([], events.cursor) if since is None else events.page(since)
     return {
         "leaves": [
             {
-                "leaf": names.get(mode.leaf, str(mode.leaf)),
+                "leaf": names.switch(mode.leaf),
                 "mode": mode.mode,
                 "since_at": events.wall(mode.since),
             }
@@ -136,7 +136,7 @@ def modes_view(snapshot: FabricSnapshot, events: EventLog, since: int | None) ->
             {
                 "cursor": event.cursor,
                 "at": event.at,
-                "leaf": names.get(event.data.leaf, str(event.data.leaf)),
+                "leaf": names.switch(event.data.leaf),
                 "mode": event.data.mode,
                 "cause": event.data.cause,
             }

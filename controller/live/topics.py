@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
+from controller.fabric.events import LinkDown, LinkUp
 from controller.fabric.graph import PortRef
 from controller.live.event_log import Logged, kind_of
 from controller.plane.faults import Fault
@@ -54,15 +55,14 @@ def event_object(logged: Logged, names: FabricNames) -> dict[str, Any]:
             document["leaf"] = names.switch(value)
         elif isinstance(value, PortRef):
             document[field.name] = {"switch": names.switch(value.dpid), "port": value.port}
-            link = names.link(value)
-            if link is not None and field.name in ("a", "b"):
-                document["link"] = link.name
         elif isinstance(value, Fault):
             document["fault"] = fault_object(value)
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
             document[field.name] = dataclasses.asdict(value)
         elif field.name != "at":
             document[field.name] = value
+    if isinstance(logged.data, LinkUp | LinkDown):
+        document["link"] = names.between(logged.data.a, logged.data.b)
     return document
 
 

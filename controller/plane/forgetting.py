@@ -25,7 +25,7 @@ MOST_SWITCHES: Final = STAMP_LAST - STAMP_FIRST + 1
 
 class Forgetting:
     """Args:
-    switches: all that are known, by dpid; the caller removes those that `due` and `make_room` name.
+    switches: all that are known, by dpid; the caller removes those that `due` and `make_room` name, after `forgotten`.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class Forgetting:
         self._isolated_lost_at: dict[int, float] = {}
         self._lost_at: dict[int, float] = {}
         self._look_at: float | None = None
+        self._names: dict[int, str] = {}
 
     def lost(self, dpid: int, now: float) -> None:
         """Note that the switch's connection is lost."""
@@ -53,8 +54,16 @@ class Forgetting:
         self._isolated_lost_at.pop(dpid, None)
 
     def forgotten(self, dpid: int) -> None:
-        """Note that the switch is known no more."""
+        """Note that the switch is known no more; its name is kept for what happened before."""
         self.connected(dpid)
+        self._names.pop(dpid, None)  # the newest come last
+        self._names[dpid] = self._switches[dpid].name
+        if len(self._names) > MOST_SWITCHES:
+            del self._names[next(iter(self._names))]
+
+    def names(self) -> tuple[tuple[int, str], ...]:
+        """Return datapath ids and names of the switches that were forgotten last, at most `MOST_SWITCHES`."""
+        return tuple(self._names.items())
 
     def due(self, now: float) -> list[int]:
         """Return the switches to forget now, by dpid."""

@@ -35,6 +35,14 @@ def switch_names(switches: Iterable[SwitchInfo]) -> dict[int, str]:
     return {dpid: name if name and counts[name] == 1 else f"{dpid:#x}" for dpid, name in names.items()}
 
 
+def _former_names(snapshot: FabricSnapshot) -> dict[int, str]:
+    """Return the names of switches that are forgotten, by dpid; not those that another switch has or had, too."""
+    known = {switch.dpid for switch in snapshot.switches}
+    former = {dpid: name for dpid, name in snapshot.forgotten if dpid not in known}
+    counts = Counter([*former.values(), *(switch.name for switch in snapshot.switches)])
+    return {dpid: name for dpid, name in former.items() if name and counts[name] == 1}
+
+
 class FabricNames:
     """Names in one snapshot.
 
@@ -44,6 +52,7 @@ class FabricNames:
 
     def __init__(self, snapshot: FabricSnapshot) -> None:
         self._names = switch_names(snapshot.switches)
+        self._former = _former_names(snapshot)
         self.dpids = frozenset(self._names)
         self._tiers = {switch.dpid: switch.tier for switch in snapshot.switches}
         self._top = max((switch.tier for switch in snapshot.switches if switch.tier is not None), default=0)
@@ -85,12 +94,22 @@ class FabricNames:
         return (_LAST if tier is None else tier, self.switch(end.dpid), end)
 
     def switch(self, dpid: int) -> str:
-        """Return the name of a switch; its dpid in hex where it has none of its own."""
-        return self._names.get(dpid, f"{dpid:#x}")
+        """Return the name of a switch, or its last one where it is forgotten; its dpid in hex where it has none of its
+        own.
+        """
+        return self._names.get(dpid) or self._former.get(dpid, f"{dpid:#x}")
 
     def link(self, end: PortRef) -> NamedLink | None:
         """Return the link at a port."""
         return self._links.get(end)
+
+    def between(self, a: PortRef, b: PortRef) -> str:
+        """Return the name of the link between two ports, without its number where there is no such link any more."""
+        link = self._links.get(a)
+        if link is not None and {link.a, link.b} == {a, b}:
+            return link.name
+        lower, upper = sorted((a, b), key=self._rank)
+        return f"{self.switch(lower.dpid)}-{self.switch(upper.dpid)}"
 
     def by_name(self, name: str) -> NamedLink | None:
         """Return a link by its name, whichever end is said first."""

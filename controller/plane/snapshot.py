@@ -61,6 +61,8 @@ class FabricSnapshot:
     settled: bool
     refused_hosts: int = 0
     """Claims of ARP for hosts that found no room: behind one port, or at switches without links."""
+    forgotten: tuple[tuple[int, str], ...] = ()
+    """Datapath ids and names of switches that are known no more: events of before name them."""
 
 
 @dataclass(frozen=True, slots=True)

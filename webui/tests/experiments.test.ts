@@ -5,7 +5,15 @@ import { RefusedError } from "../src/api/client";
 import { about, fieldOf, lineOf, verdictOf } from "../src/experiments/problems";
 import { roughly } from "../src/experiments/roughly";
 import { schemaFields } from "../src/experiments/schemaFields";
-import { type Draft, type Kind, kindsOf, submission, typed, untouched } from "../src/experiments/submission";
+import {
+  type Draft,
+  hasChangesForPreset,
+  type Kind,
+  kindsOf,
+  submission,
+  typed,
+  untouched,
+} from "../src/experiments/submission";
 
 const draft: Draft = untouched("small");
 const LABS: Kind[] = ["lab", "simulation"];
@@ -142,6 +150,16 @@ test("a spec that is edited as text is sent as text", () => {
     text: "name: x",
     seed: 3,
   });
+});
+
+test("what a text leaves out of the form is known, so that the page can say so", () => {
+  const changes = [{ field: "workload.flows.count", value: "10" }];
+  const axes = [{ field: "fabric.spines", values: "4,8" }];
+  for (const more of [{ changes }, { axes }, { schemes: ["caps"] }, { load: "0.4" }])
+    expect(hasChangesForPreset({ ...draft, text: "name: x", ...more })).toBe(true);
+  expect(hasChangesForPreset({ ...draft, text: "name: x" })).toBe(false);
+  expect(hasChangesForPreset({ ...draft, seed: "3", repeats: "2", kind: "simulation" })).toBe(false); // sent with it
+  expect(hasChangesForPreset({ ...draft, changes: [{ field: "x", value: "" }] })).toBe(false);
 });
 
 test("the form knows the fields of the spec's own schema", () => {

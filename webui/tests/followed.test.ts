@@ -12,7 +12,7 @@ import { RunLive } from "../src/tour/RunLive";
 import { type Connection, LiveStore } from "../src/live/store";
 import { LiveContext } from "../src/live/useLive";
 import { TpfsPanels } from "../src/tpfs/TpfsPanels";
-import { RunStream } from "../src/watch/WatchSource";
+import { RunStream, WatchSource } from "../src/watch/WatchSource";
 import { type Answers, drawn } from "./drawn";
 
 const RUN = "/runs/current";
@@ -83,6 +83,13 @@ test("a run whose own stream is not there is said not to be of now, and its fabr
   expect(await said("live")).not.toContain("This run");
   expect(fabricEveryMs("lost")).toBeLessThan(10_000);
   expect(fabricEveryMs("live")).toBeUndefined();
+});
+
+test("views of a run that are below each other share its stream", async () => {
+  const view = createElement(WatchSource, null, "of the run");
+  const html = await shown(createElement(WatchSource, null, view), ELSEWHERE);
+  expect(html).toContain("of the run");
+  expect(html.match(/role="status"/g)).toHaveLength(1); // each stream says there when it is late
 });
 
 test("a tour whose address names an experiment that is not there leads back to the recording", async () => {

@@ -14,7 +14,15 @@ import { SchemeChoice } from "./SchemeChoice";
 import { schemaFields } from "./schemaFields";
 import { SpecText } from "./SpecText";
 import { useEngine } from "./queries";
-import { kindOf, kindsOf, submission, untouched, type Draft, type Kind } from "./submission";
+import {
+  hasChangesForPreset,
+  kindOf,
+  kindsOf,
+  submission,
+  untouched,
+  type Draft,
+  type Kind,
+} from "./submission";
 import { SweepAxes } from "./SweepAxes";
 import type { CheckView, PresetView } from "../api/schema";
 import type { Experiment } from "./types";
@@ -152,6 +160,12 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
           edit({ text: event.target.checked ? written || (preset?.text ?? "") : null });
         }}
       />
+      {draft.text !== null && hasChangesForPreset(draft) && (
+        <Quiet>
+          The YAML begins as the preset has it: schemes, load, fields and sweep that you changed in the form
+          are not in it, and are not sent. Uncheck the box to have them again.
+        </Quiet>
+      )}
       {draft.text !== null && (
         <SpecText text={draft.text} edit={(text) => edit({ text })} problems={problems} />
       )}

@@ -19,6 +19,7 @@ import { Quiet } from "../parts/Quiet";
 import { dayTime, duration } from "../parts/units";
 import { Comparison } from "./Comparison";
 import { OLDER, othersThan } from "./comparing";
+import { Notices } from "./Notices";
 import { PlayAgain } from "./PlayAgain";
 import { ProgressBar } from "./ProgressBar";
 import { useExperiment, useExperiments } from "./queries";
@@ -79,6 +80,7 @@ function Whole({ experiment }: { experiment: Experiment }) {
         </Suspense>
       )}
       {other !== null && <Comparison a={experiment} b={other} />}
+      <Notices summary={experiment.summary} />
       <SweepCharts parts={parts} doubtful={doubts(sweep ?? {})} />
       {experiment.children && experiment.children.length > 0 && <SweepPoints experiment={experiment} />}
       {runs.length > 0 || experiment.summary ? (

@@ -124,3 +124,9 @@ function sweepOf(axes: readonly { field: string; values: unknown[] }[]): unknown
   if (Object.keys(short).length === axes.length) return short;
   return axes.map(({ field, values }) => ({ label: field, fields: [field], values }));
 }
+
+/** Return whether the form has changes that are sent only while the spec is not edited as text. */
+export function hasChangesForPreset(draft: Draft): boolean {
+  const body = submission({ ...draft, text: null }, []);
+  return ["schemes", "set", "sweep"].some((key) => key in body);
+}

@@ -1,6 +1,7 @@
 import { Button, Text } from "@mantine/core";
 import { useRun } from "../api/queries";
 import { Link } from "../app/Link";
+import { Notices } from "../experiments/Notices";
 import { ProgressBar } from "../experiments/ProgressBar";
 import { useExperiment } from "../experiments/queries";
 import { Results } from "../experiments/Results";
@@ -37,6 +38,7 @@ export function LiveStage({ experiment, leave }: { experiment: number; leave: ()
                   <LiveFabric stacked />
                 </WatchSource>
               )}
+              {over && <Notices summary={started.summary} />}
               {over && <Results experiment={started} />}
             </>
           );

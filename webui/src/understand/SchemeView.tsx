@@ -11,6 +11,7 @@ import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
 import { Quiet } from "../parts/Quiet";
 import { PathDiagram } from "../paths/PathDiagram";
+import { WatchSource } from "../watch/WatchSource";
 import { mechanisms, onlySimulated, type Part, parts, PATHS } from "./composition";
 import { Evidence } from "./Evidence";
 import styles from "./understand.module.css";
@@ -96,8 +97,12 @@ export function SchemeView({ scheme }: { scheme: Scheme }) {
       </Grid>
       <Evidence scheme={scheme.name} />
       <Suspense fallback={<Quiet>Loading…</Quiet>}>
-        {scheme.priority?.prediction && <TpfsPanels />}
-        {scheme.admission && <CaptonPanels />}
+        {(scheme.priority?.prediction || scheme.admission) && (
+          <WatchSource>
+            {scheme.priority?.prediction && <TpfsPanels />}
+            {scheme.admission && <CaptonPanels />}
+          </WatchSource>
+        )}
       </Suspense>
     </Column>
   );

@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useLayoutEffect, useMemo } from "react";
 import { follow } from "../api/known";
 import { useRun } from "../api/queries";
-import { RUN, SourceContext } from "../api/source";
+import { RUN, SourceContext, useSource } from "../api/source";
 import { connect } from "../live/connection";
 import { LiveStore } from "../live/store";
 import { LiveContext, useLive } from "../live/useLive";
@@ -11,11 +11,12 @@ import { connectionWords } from "../live/words";
 
 /**
  * Provide the source of what is watched: the run that the queue executes, if it has a fabric of its own; else this
- * controller's fabric.
+ * controller's fabric. Below another it is that one's, which has a stream already.
  */
 export function WatchSource({ children }: { children: ReactNode }) {
   const { experiment, here } = useRun();
-  if (here || experiment === null) return children;
+  const below = useSource() !== "";
+  if (below || here || experiment === null) return children;
   return (
     <Run key={experiment} experiment={experiment}>
       {children}

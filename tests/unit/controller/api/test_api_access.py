@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.api.access import COOKIE, SESSION_S, Access, Rate
+from controller.api.access import SESSION_S, Access, Rate
 from controller.api.problems import ProblemError
 from controller.api.server import ApiSettings, make_app
 from tests.unit.api_world import BASE, World
@@ -57,14 +57,15 @@ def test_a_cookie_stands_for_its_token_and_does_not_show_it(
     assert answer.get_json()["role"] == role
     assert abs(answer.get_json()["until"] - time.time() - SESSION_S) < 60
     said = answer.headers["Set-Cookie"]
-    assert said.startswith(f"{COOKIE}=")
+    name = Access(OPERATE, READ).cookie_name
+    assert said.startswith(f"{name}=")
     assert "HttpOnly" in said
     assert "SameSite=Strict" in said
     assert token not in said
     assert client.get(f"{BASE}/fabric").status_code == 200
     assert client.post(f"{BASE}/experiments/recorded", json=EXPERIMENT).status_code == may
     unknown = guarded.app.test_client()
-    unknown.set_cookie(COOKIE, token)
+    unknown.set_cookie(name, token)
     assert unknown.get(f"{BASE}/fabric").status_code == 401
     assert unknown.post(f"{BASE}/session").status_code == 401
     assert client.delete(f"{BASE}/session").get_json() == {"ended": True}
@@ -78,7 +79,7 @@ def test_a_session_ends_at_its_time_and_cannot_be_made_longer_by_its_reader() ->
     head = {"REQUEST_METHOD": "GET", "PATH_INFO": f"{BASE}/fabric", "HTTP_HOST": "localhost"}
     session = access.session_of(head | {"HTTP_AUTHORIZATION": f"Bearer {READ}"})
     assert session is not None
-    kept = head | {"HTTP_COOKIE": f"{COOKIE}={session.cookie}"}
+    kept = head | {"HTTP_COOKIE": f"{access.cookie_name}={session.cookie}"}
     now[0] += SESSION_S - 1
     access.check(kept)
     longer = access.session_of(kept)
@@ -93,8 +94,22 @@ def test_a_session_ends_at_its_time_and_cannot_be_made_longer_by_its_reader() ->
         "9" * 5000,
     ):
         with pytest.raises(ProblemError):
-            access.check(head | {"HTTP_COOKIE": f"{COOKIE}={cookie}"})
-    access.check(head | {"HTTP_COOKIE": f"{COOKIE}={longer.cookie}"})
+            access.check(head | {"HTTP_COOKIE": f"{access.cookie_name}={cookie}"})
+    access.check(head | {"HTTP_COOKIE": f"{access.cookie_name}={longer.cookie}"})
+
+
+def test_controllers_on_one_machine_do_not_end_sessions_of_each_other() -> None:
+    """A browser keeps cookies by name, not by port: it sends each controller those of all."""
+    first, second = Access(OPERATE, READ), Access("another token", "another one for reading")
+    kept: dict[str, str] = {}
+    for access, token in ((first, OPERATE), (second, "another token")):
+        session = access.session_of({"HTTP_AUTHORIZATION": f"Bearer {token}"})
+        assert session is not None
+        kept[access.cookie_name] = session.cookie
+    cookies = "; ".join(f"{name}={value}" for name, value in kept.items())
+    head = {"REQUEST_METHOD": "GET", "PATH_INFO": f"{BASE}/fabric", "HTTP_HOST": "localhost"}
+    for access in (first, second):
+        access.check(head | {"HTTP_COOKIE": cookies})
 
 
 def test_pages_of_others_change_nothing(world: World, guarded: World) -> None:
@@ -143,6 +158,14 @@ def test_who_begins_too_many_experiments_has_to_wait() -> None:
         rate.take(1000.0)
     with pytest.raises(ProblemError):
         rate.take(1000.0)
+
+
+def test_who_waits_as_long_as_was_said_is_not_refused_again() -> None:
+    rate = Rate(per_s=32, burst=1, now=0.0)
+    rate.take(0.0)
+    with pytest.raises(ProblemError, match=r"try again in 0\.1 s"):
+        rate.take(0.0)
+    rate.take(0.1)
 
 
 def test_the_rate_holds_for_submissions(

@@ -178,6 +178,8 @@ BAD_SCHEMES: list[tuple[dict[str, Any], str, str]] = [
     ({"scheme": "caps", "packet_time_us": "4000"}, "body.packet_time_us", "expected float"),
     ({"scheme": "caps", "packet_time_us": 1e308}, "body.packet_time_us", "is not within"),
     ({"scheme": "caps", "timeout_s": "soon"}, "body.timeout_s", "expected float"),
+    ({"scheme": "caps", "timeout_s": 0}, "body.timeout_s", "must be 0.1..60 s, not 0"),
+    ({"scheme": "caps", "timeout_s": 61}, "body.timeout_s", "must be 0.1..60 s, not 61"),
     # fine in packet times, not in seconds: agents would refuse it
     ({"scheme": "caps", "packet_time_us": 9e8}, "body.scheme", "must be above 0 s and at most"),
 ]
@@ -218,6 +220,12 @@ def test_flows_are_reported_by_host_and_silent_ones_named(world: World) -> None:
         assert got["missing"] == ["h3"]
         assert [flow["paths"] for flow in got["hosts"]["h1"]] == [{"3": 3}]
         deaf.close()
+
+
+def test_agents_are_not_waited_for_longer_than_can_be_asked(world: World) -> None:
+    for timeout_s in (0.05, 3600):
+        said = world.ask("POST", "/flows/report", 422, json={"timeout_s": timeout_s})
+        assert said["field"] == "body.timeout_s"
 
 
 def test_impairments_are_for_labs_and_for_agents_that_are_there(world: World, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -60,6 +61,14 @@ def test_what_is_added_while_a_page_is_read_is_in_the_next(wanted: Callable[[Any
     following, _ = log.page(cursor, 10, wanted)
     assert [one.data for one in following] == ["meanwhile"]
     assert modes_view(NOTHING, log, 0)["cursor"] < log.cursor
+
+
+def test_changes_of_modes_have_the_name_of_a_leaf_that_is_gone() -> None:
+    log = EventLog()
+    log.add(ModeChanged(time.monotonic(), 10, "on", "first-packet"))
+    gone = replace(NOTHING, forgotten=((10, "l10"),))
+    assert [event["leaf"] for event in modes_view(gone, log, 0)["events"]] == ["l10"]
+    assert [event["leaf"] for event in modes_view(NOTHING, log, 0)["events"]] == ["0xa"]
 
 
 def test_pages_skip_nothing_that_is_wanted_whatever_the_limit() -> None:

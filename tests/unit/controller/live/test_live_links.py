@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 from os_ken.ofproto import ofproto_v1_5 as ofp
 from os_ken.ofproto import ofproto_v1_5_parser as parser
 
+from controller.fabric.events import LinkDown
 from controller.fabric.graph import PortRef
 from controller.live import link_sampling
+from controller.live.event_log import Logged
 from controller.live.link_loads import QUEUES_S, LinkLoads, PortCount, QueueLoad, port_counts
 from controller.live.link_sampling import LinkSampler
 from controller.live.queue_history import FullestQueue, QueueHistory
 from controller.live.sampling import Sample
+from controller.live.topics import event_object
 from controller.openflow import codec
 from controller.openflow.session_events import PortsCounted
 from controller.plane.naming import FabricNames
@@ -81,6 +84,16 @@ def test_a_link_is_found_by_either_end_first_whatever_its_ends_are_called() -> N
         assert link is not None
         assert link.name == name
         assert names.by_name(turned) is link
+
+
+def test_a_link_that_is_no_more_is_called_by_its_switches_and_not_as_what_is_there_now() -> None:
+    names = FabricNames(snapshot())
+    assert names.between(PortRef(1, 2), PortRef(9, 2)) == "l1-a9:2"
+    assert names.between(PortRef(9, 2), PortRef(1, 2)) == "l1-a9:2"
+    assert names.between(PortRef(1, 1), PortRef(2, 5)) == "l1-l2"
+    assert names.between(PortRef(77, 1), PortRef(9, 1)) == "a9-0x4d"
+    rewired = Logged(1, 0.0, LinkDown(0.0, PortRef(1, 1), PortRef(2, 5), "rewired"))
+    assert event_object(rewired, names)["link"] == "l1-l2"
 
 
 def test_switches_whose_bridges_have_one_name_are_called_by_their_dpids() -> None:

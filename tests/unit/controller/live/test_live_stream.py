@@ -121,6 +121,7 @@ def test_a_reader_is_greeted_and_sent_what_happens(served: Served) -> None:
         assert first["data"] == listed[0]
         assert second["data"] == listed[2]
         assert listed[1]["a"] == {"switch": "0x1", "port": 2}
+        assert listed[1]["link"] == "0x1-0x3"
 
 
 def test_who_comes_back_with_the_last_id_misses_nothing(served: Served) -> None:

@@ -8,6 +8,7 @@ from controller import control_plane
 from controller.fabric.numbers import NumbersExhaustedError, SwitchNumbers
 from controller.plane.effects import SwitchForgotten, SwitchTurnedAway
 from controller.plane.forgetting import FORGET_AFTER_S, LOOK_EVERY_S, MOST_SWITCHES
+from controller.plane.naming import FabricNames
 from protocol.underlay import TrafficClass
 from tests.unit.controller.plane.test_control_plane import all_deliver, running, since
 from tests.unit.fabric_shapes import leaf_spine
@@ -19,6 +20,10 @@ LONG_S = FORGET_AFTER_S + LOOK_EVERY_S + 1
 
 def known(sim: Simulation) -> set[int]:
     return {one.dpid for one in sim.plane.snapshot().switches}
+
+
+def names(sim: Simulation) -> FabricNames:
+    return FabricNames(sim.plane.snapshot())
 
 
 def forgotten(sim: Simulation) -> list[int]:
@@ -50,6 +55,19 @@ def test_a_switch_without_connection_and_links_is_forgotten_and_welcome_again() 
     deadline = sim.plane.deadline()
     assert deadline is not None
     assert deadline < sim.now + LOOK_EVERY_S, "nothing is left to look for"
+
+
+def test_events_of_a_switch_that_is_forgotten_have_its_name() -> None:
+    sim = running(leaf_spine(2, 3, 1))
+    lose_power(sim, SPINE)
+    sim.run(FORGET_AFTER_S + 1)
+    assert forgotten(sim) == [SPINE]
+    assert names(sim).switch(SPINE) == "sw20002"
+    assert "sw20002" not in names(sim).switches()
+    sim.connect_unasked(0x900000)
+    sim.do(sim.plane.switch_connected(0x900000, sim.ports(SPINE), None, sim.now))
+    assert names(sim).switch(0x900000) == "sw20002"
+    assert names(sim).switch(SPINE) == "0x20002", "another switch has the name now"
 
 
 @pytest.mark.parametrize("comes_back", [False, True])

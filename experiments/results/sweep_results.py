@@ -99,12 +99,13 @@ def point_table(document: Document) -> str:
     writer = csv.writer(text, lineterminator="\n")
     columns = [(kind, name) for kind in _FIGURES for name in _FIGURES[kind]]
     writer.writerow(
-        [*(axis["label"] for axis in document["sweep"]), "scheme", "cpu_limited"]
+        [*(axis["label"] for axis in document["sweep"]), "scheme", "cpu_limited", "disturbed"]
         + [f"{kind}_{name}{part}" for kind, name in columns for part in _parts(name)]
     )
     for point in document["points"]:
         for label, scheme in point["schemes"].items():
-            row: list[Any] = [*(show(value) for value in point["at"]), label, int(scheme["cpu_limited"])]
+            marked = [int(scheme["cpu_limited"]), int(bool(scheme.get("disturbed")))]
+            row: list[Any] = [*(show(value) for value in point["at"]), label, *marked]
             for kind, name in columns:
                 row += _csv_cells(scheme.get(kind, {}), name)
             writer.writerow(row)

@@ -18,7 +18,7 @@ from cli.simulated_progress import StepDisplay
 from experiments.results.cpu_use import CpuUse
 from experiments.results.document import Run, json_text, result_document, text_of
 from experiments.results.outcome import join
-from experiments.results.sweep_results import sweep_document, sweep_tables, write_sweep
+from experiments.results.sweep_results import point_table, sweep_document, sweep_tables, write_sweep
 from experiments.results.tables import milliseconds, new_table
 from experiments.spec.check import SpecError, check, load
 from experiments.spec.serialized import spec_text, spec_to_dict
@@ -327,6 +327,14 @@ def test_a_limited_point_is_marked_and_shows_no_claim() -> None:
     assert "caps*" in text
     assert "ecmp*" not in text
     assert {found["verdict"] for found in document["claims"][0]["ours"]} == {"no figure"}
+
+
+def test_a_disturbed_point_is_marked_among_the_points() -> None:
+    document = whole()
+    document["points"][1]["schemes"]["caps"]["disturbed"] = True
+    del document["points"][2]["schemes"]["caps"]["disturbed"]  # as of before there was such a mark
+    rows = list(csv.DictReader(io.StringIO(point_table(document))))
+    assert [row["disturbed"] for row in rows] == ["0", "0", "0", "1", *["0"] * 8]
 
 
 def test_single_points_of_the_first_axis_are_taken_by_what_tables_call_them() -> None:

@@ -337,6 +337,29 @@ def test_a_disturbed_point_is_marked_among_the_points() -> None:
     assert [row["disturbed"] for row in rows] == ["0", "0", "0", "1", *["0"] * 8]
 
 
+def test_points_of_another_version_or_machine_than_the_first_are_said() -> None:
+    results = [
+        (point.at, Path(f"point-{index}"), point_document(point.spec, 0.5))
+        for index, point in enumerate(points(spec()), 1)
+    ]
+    assert sweep_document(spec(), results)["notices"] == []
+    cores = results[0][2]["machine"]["cores"]
+    for _, _, document in results[4:]:
+        document["versions"] = {"numpy": "3"}
+        document["machine"] |= {"cores": cores + 1}
+    document = sweep_document(spec(), results)
+    (notice,) = document["notices"]
+    assert notice.startswith(
+        "2 of 6 points (the first of them: long flows = 3, asymmetry = 2 times) had numpy 3 in place of 2, "
+        f"cores {cores + 1} in place of {cores}: "
+    )
+    assert "Note: 2 of 6 points" in text_of(sweep_tables(document))
+    for _, _, point in results:
+        point["kind"] = "simulation"
+    (notice,) = sweep_document(spec(), results)["notices"]
+    assert "numpy 3 in place of 2: " in notice, "no simulation depends on the machine"
+
+
 def test_single_points_of_the_first_axis_are_taken_by_what_tables_call_them() -> None:
     kept = points(only(spec(), ["3"]))
     assert [point.at for point in kept] == [(3, 1), (3, 2), (3, 4)]

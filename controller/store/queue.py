@@ -38,6 +38,7 @@ from controller.store.queue_rows import (
     parent_of,
     points_of,
     settle,
+    stand_still,
     top,
 )
 
@@ -168,8 +169,9 @@ class ExperimentQueue:
             if summary is not None:
                 experiment.summary = dict(summary)
             job.worker = ""
-            if experiment.state == "queued":
+            if experiment.state == "queued":  # its time, and that of a sweep that stands still, does not go on
                 job.started_at = None
+                stand_still(session, parent)
             else:
                 experiment.finished_at = time.time()
             return [change_of(experiment, job), *settle(session, parent)]

@@ -169,7 +169,8 @@ class ExperimentQueue:
             if summary is not None:
                 experiment.summary = dict(summary)
             job.worker = ""
-            if experiment.state == "queued":  # its time, and that of a sweep that stands still, does not go on
+            if experiment.state == "queued":
+                # the pause counts neither for it, nor for a sweep that stands still
                 job.started_at = None
                 stand_still(session, parent)
             else:

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.simulated_progress import StepDisplay
+from cli.specs import load_spec
 from experiments.results.cpu_use import CpuUse
 from experiments.results.document import Run, json_text, result_document, text_of
 from experiments.results.outcome import join
@@ -23,7 +24,7 @@ from experiments.results.tables import milliseconds, new_table
 from experiments.spec.check import SpecError, check, load
 from experiments.spec.serialized import spec_text, spec_to_dict
 from experiments.spec.spec import Axis, Spec, spec_from_dict, with_all_schemes
-from experiments.spec.sweep import SweepError, check_axes, grid, only, points, show, words
+from experiments.spec.sweep import SweepError, check_axes, for_schemes, grid, only, points, show, words
 from plain.yaml_source import read
 from tests.unit.sent_flows import sent
 
@@ -370,6 +371,22 @@ def test_single_points_of_the_first_axis_are_taken_by_what_tables_call_them() ->
         only(spec(), ["2"])
     with pytest.raises(SweepError, match="there is no sweep"):
         only(replace(spec(), sweep=()), ["3"])
+
+
+def test_fields_of_schemes_follow_the_schemes_that_run() -> None:
+    load = "workload.flows.arrivals.load"
+    axis = Axis("load", (load, "schemes.1.overrides.admission.load"), (0.5, 0.9))
+
+    def fields(axis: Axis, *chosen: str) -> tuple[str, ...]:
+        return for_schemes((axis,), ("capton", "hyline", "pias"), chosen)[0].fields
+
+    assert fields(axis, "pias", "hyline") == axis.fields
+    assert fields(axis, "hyline", "pias") == (load, "schemes.0.overrides.admission.load")
+    assert fields(axis, "pias", "ecmp") == (load,), "and PIAS has no field of HyLine's"
+    with pytest.raises(SweepError, match=r"sweeps load of schemes that would not run \(hyline\): run its own"):
+        fields(replace(axis, fields=axis.fields[1:]), "pias")
+    (swept,) = load_spec("capton-fig9", ("hyline", "capton")).spec.sweep
+    assert swept.fields == (load, "schemes.0.overrides.admission.load")
 
 
 def test_times_over_the_baseline_have_a_table_of_their_own() -> None:

@@ -89,7 +89,8 @@ class Experiment:
 
     def table(self) -> list[dict[str, Any]]:
         """Return a row for each scheme at each point: numbers as numbers, None where there is none. Times in ms, rates
-        in Mbit/s; ``cpu_limited`` 1 marks what the processor limited. For pandas: ``DataFrame(experiment.table())``."""
+        in Mbit/s; 1 marks what the processor limited (``cpu_limited``), and what a part that ended disturbed
+        (``disturbed``). For pandas: ``DataFrame(experiment.table())``."""
         return [
             {name: _value(text) for name, text in row.items()} for row in _rows(self._text("results.csv"))
         ]

@@ -22,7 +22,7 @@ from experiments.spec.spec import (
     title_with,
     with_all_schemes,
 )
-from experiments.spec.sweep import SweepError, only
+from experiments.spec.sweep import SweepError, for_schemes, only
 from plain.bounds import first_beyond
 from plain.text_file import read_text
 from plain.yaml_source import Problem, Source, path_of, read
@@ -73,7 +73,11 @@ def load_spec(name: str, schemes: tuple[str, ...] = (), *, lab: bool = False) ->
         choices = _chosen(schemes)
         labels = [[choice.label for choice in group] for group in (spec.schemes, choices)]
         title = title_with(spec.title, *labels)
-        spec = replace(spec, title=title, schemes=choices, baseline=choices[0].label)
+        try:
+            sweep = for_schemes(spec.sweep, *labels)
+        except SweepError as error:
+            fail(f"{name}: {error}", code=2)
+        spec = replace(spec, title=title, schemes=choices, baseline=choices[0].label, sweep=sweep)
     return LoadedSpec(spec, text, path, source)
 
 

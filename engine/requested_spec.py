@@ -66,6 +66,19 @@ def retitled(data: Mapping[str, Any], schemes: list[str] | None) -> dict[str, An
     return {"title": title_with(title, [label for label in named if label], schemes)}
 
 
+def need_no_own_schemes(request: SubmissionBody, data: Mapping[str, Any]) -> None:
+    """Raise SubmissionError if a request has other schemes run than those of which the spec's sweep sets fields."""
+    if request.schemes is None or request.sweep is not None or "sweep" in request.set:
+        return
+    axes = data.get("sweep")
+    for axis in axes if isinstance(axes, list) else []:
+        fields = axis.get("fields") if isinstance(axis, Mapping) else None
+        for field in fields if isinstance(fields, list) else []:
+            if isinstance(field, str) and field.startswith("schemes."):
+                text = f"the spec's sweep sets {field!r}, of its own schemes: leave schemes out, or give a sweep, too"
+                raise SubmissionError([FieldProblem("schemes", text)])
+
+
 def _label(scheme: Any) -> str:
     """Return what tables call a scheme of a spec that nothing has checked; empty: it is none."""
     given = (scheme.get("label") or scheme.get("name")) if isinstance(scheme, Mapping) else scheme

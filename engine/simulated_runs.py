@@ -12,7 +12,6 @@ from experiments.results.document import Run, own_versions
 from experiments.results.run_record import run_body
 from experiments.run.progress import OnProgress, RunProgress
 from experiments.spec.spec import spec_from_dict
-from protocol.version import VERSION
 from simulation.batch import Step
 from simulation.experiment import simulate_document
 from simulation.link_samples import LinkSample
@@ -34,7 +33,7 @@ def simulate_claim(
         SettingsError: a simulation cannot do it, or carries nothing.
     """
     spec = spec_from_dict(claim["spec"])
-    number = record.begin(spec, own_versions() | {"capstan": VERSION})
+    number = record.begin(spec, own_versions())
     plans = [spec.plan(repeat) for repeat in range(spec.repeats)] if claim["kept"] else []
     finished = list(record.finished_runs(plans))
 

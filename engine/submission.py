@@ -15,7 +15,7 @@ from controller.schemes.loader import lab_scheme_names, scheme_names
 from controller.schemes.overrides import overrides_problem
 from controller.store.queue import NewJob
 from engine.estimate import expected_s, simulated_s
-from engine.requested_spec import changes_of, retitled, text_of, with_changes
+from engine.requested_spec import changes_of, need_no_own_schemes, retitled, text_of, with_changes
 from engine.simulated_check import tried_here
 from engine.size_budget import SizeBudget
 from engine.submission_bodies import FieldProblem, RecordBody, SubmissionBody, SubmissionError
@@ -56,6 +56,7 @@ def read_submission(request: SubmissionBody, try_out: TryOut = tried_here) -> Su
     source = read(text, "")
     changed = changes_of(request)
     if not source.problems and isinstance(source.data, dict) and changed:
+        need_no_own_schemes(request, source.data)
         changed = retitled(source.data, request.schemes) | changed
         text = yaml.safe_dump(
             plain(with_changes(source.data, changed)), sort_keys=False, allow_unicode=True, width=110

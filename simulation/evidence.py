@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from experiments.results.claims import compared, find, find_across, labels, rejudged
+from experiments.results.document import json_text
 from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.results.sweep_results import sweep_notices
-from experiments.spec.fitting import SIZED_FOR, FitError, fit
+from experiments.spec.fitting import SIZED_FOR, FitError, fit, without_sizes
 from experiments.spec.load import REFERENCE
 from experiments.spec.serialized import spec_to_dict
 from experiments.spec.spec import Claim, Spec
@@ -35,6 +36,9 @@ LAB_CORES: Final = 2.0
 QUICK_REPEATS: Final = 2
 MOST_REPEATS: Final = 20
 """More than a spec asks for are simulated until a scheme has flows enough for a p99, but never more than these."""
+
+_OF_A_RUN: Final = frozenset({"title", "description", "schemes", "baseline", "repeats", "claims"})
+"""Fields of a spec that a run of it on switches may have otherwise: `--scheme` and `--repeats` change them."""
 
 Summary = Literal["holds", "more", "in part", "not", "open", "not simulated", "not run", "no figure"]
 Word = Literal[Summary, "simulated only"]
@@ -229,8 +233,9 @@ def _sizing(document: Mapping[str, Any] | None) -> str:
 
 
 def newest_run(results: Path, spec: Spec) -> Mapping[str, Any] | None:
-    """Return the newest document of runs on switches of a preset, of all its points; None: there is none."""
+    """Return the newest document of runs on switches of a preset as it is, of all its points; None: there is none."""
     every = [words(spec.sweep, point.at) for point in points(spec)] if spec.sweep else []
+    own = json.loads(json_text(spec_to_dict(spec)))
     for path in sorted(results.glob(f"{spec.name}-[0-9]*/result.json"), reverse=True):
         document: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if (
@@ -238,9 +243,19 @@ def newest_run(results: Path, spec: Spec) -> Mapping[str, Any] | None:
             and [point["words"] for point in document.get("points", ())] == every
             and not document.get("simulated")
             and document.get("kind") != "simulation"
+            and _is_of(document, own)
         ):
             return document
     return None
+
+
+def _is_of(document: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+    """Return whether a document's spec is *own*, but for how often which of its schemes ran, and how it was sized."""
+    ran = document.get("spec", own)
+    specs = [{name: data[name] for name in data.keys() - _OF_A_RUN} for data in (ran, own)]
+    if _sizing(document):
+        specs = [without_sizes(data) for data in specs]
+    return all(choice in own["schemes"] for choice in ran["schemes"]) and specs[0] == specs[1]
 
 
 def _lab(document: Mapping[str, Any] | None, claim: Claim) -> Iterator[At]:

@@ -170,10 +170,11 @@ class ComparedMeasure(TypedDict):
 
 
 class ComparedScheme(TypedDict):
-    """``cpu_limited``: of a and of b."""
+    """``cpu_limited``, ``disturbed``: of a and of b."""
 
     label: str
     cpu_limited: list[bool]
+    disturbed: list[bool]
     measures: list[ComparedMeasure]
 
 

@@ -41,6 +41,7 @@ def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[dict[str, Any]]:
         {
             "label": label,
             "cpu_limited": [bool(scheme.get("cpu_limited")) for scheme in (ours[label], theirs[label])],
+            "disturbed": [bool(scheme.get("disturbed")) for scheme in (ours[label], theirs[label])],
             "measures": _rows(ours[label], theirs[label]),
         }
         for label in ours

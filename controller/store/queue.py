@@ -38,6 +38,7 @@ from controller.store.queue_rows import (
     parent_of,
     points_of,
     settle,
+    stand_still,
     top,
 )
 
@@ -169,7 +170,9 @@ class ExperimentQueue:
                 experiment.summary = dict(summary)
             job.worker = ""
             if experiment.state == "queued":
+                # the pause counts neither for it, nor for a sweep that stands still
                 job.started_at = None
+                stand_still(session, parent)
             else:
                 experiment.finished_at = time.time()
             return [change_of(experiment, job), *settle(session, parent)]

@@ -116,16 +116,23 @@ def settle(session: Session, sweep: int | None) -> list[Change]:
     state = sweep_state(
         experiment.state, [point.state for point, _ in points], any(its.attempt for _, its in points)
     )
+    if job.started_at is None and any(point.state in ACTIVE for point, _ in points):
+        job.started_at = time.time()
     if state == experiment.state:
         return []
     experiment.state = state
     if state in AGAIN:
         experiment.finished_at = time.time()
         experiment.error = _words(points)
-    if state == "running" and job.started_at is None:
-        job.started_at = time.time()
     session.flush()
     return [change_of(experiment, job)]
+
+
+def stand_still(session: Session, sweep: int | None) -> None:
+    """Note that a point of a sweep waits again: without another at work, its time counts from when it goes on."""
+    if sweep is None or any(point.state in ACTIVE for point, _ in points_of(session, sweep)):
+        return
+    both(session, sweep)[1].started_at = None
 
 
 def sweep_state(now: str, points: Iterable[str], begun: bool) -> str:

@@ -173,6 +173,9 @@ def _judged(
 
 
 def _why_no_interval(measure: Measure, entries: Mapping[str, Mapping[str, Any]]) -> str:
+    kind, _, name = measure.partition("-")
+    if name == "mean" and any(entry.get(kind, {}).get("n") == 1 for entry in entries.values()):
+        return "a single flow has no interval"
     if all(len(_per_repeat(measure, entry)) > 1 for entry in entries.values()):
         return "the interval has no end: what it is compared with is 0 in too many repeats"
     return "one repeat has no interval"

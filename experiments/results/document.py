@@ -30,6 +30,7 @@ from experiments.results.statistics import summarize
 from experiments.results.tables import tables
 from experiments.spec.serialized import spec_to_dict
 from experiments.spec.spec import Spec
+from protocol.version import VERSION
 from topologies.cores import own_cores
 from workloads.applications import describe
 
@@ -270,7 +271,7 @@ def machine() -> dict[str, Any]:
 
 def own_versions() -> dict[str, str]:
     """Return the versions of the parts that decide what a result is."""
-    versions = {"kernel": platform.release(), "python": platform.python_version()}
+    versions = {"capstan": VERSION, "kernel": platform.release(), "python": platform.python_version()}
     for package in ("numpy", "os-ken", "mininet"):
         try:
             versions[package] = version(package)

@@ -10,6 +10,7 @@ from experiments.results.statistics import (
     RESAMPLES,
     Completion,
     EmptyError,
+    Interval,
     Resampled,
     Resamples,
     ratio_of,
@@ -75,7 +76,7 @@ def _short_of(application: str) -> Holds:
     return lambda flow: flow.traffic_class == "short" and flow.application == application
 
 
-_Ratios = dict[str, tuple[float, tuple[float, float]]]
+_Ratios = dict[str, tuple[float, Interval | None]]
 
 
 def _compared(
@@ -98,7 +99,7 @@ def _compared(
             block,
             {
                 other: ratio_of(
-                    block["afct_ms"], theirs["afct_ms"], resampled[label].means, resampled[other].means
+                    "afct_ms", block, theirs, resamples=(resampled[label].means, resampled[other].means)
                 )
                 for other, theirs in blocks.items()
                 if other != label

@@ -1,9 +1,13 @@
-"""Sentences for people on what happened to the fabric, or to parts of the lab, during a run."""
+"""Sentences for people on what happened to the fabric, or parts of the lab, during a run, and on points that differ."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+
+from experiments.results.simulated import Document, is_simulated
+
+_OF_MACHINE: Final = ("cores", "processor", "kernel")
 
 
 def types_notices(
@@ -65,3 +69,33 @@ def disturbance_notices(
             f"and was back after {first['after_s']:.1f} s{more}"
         )
     return lines
+
+
+def unlike_notices(points: Sequence[tuple[str, Document]]) -> list[str]:
+    """Return sentences for people on points of a sweep that had other versions or another machine than its first one.
+
+    points: words and result document of each. Figures of simulations depend on versions alone.
+    """
+    first = _equipment(points[0][1])
+    groups: dict[str, list[str]] = {}
+    for words, document in points[1:]:
+        own = _equipment(document)
+        unlike = [
+            f"{name} {own.get(name, 'unknown')} in place of {first.get(name, 'unknown')}"
+            for name in {**first, **own}
+            if own.get(name) != first.get(name)
+        ]
+        if unlike:
+            groups.setdefault(", ".join(unlike), []).append(words)
+    return [
+        f"{len(there)} of {len(points)} points (the first of them: {there[0]}) had {unlike}: "
+        "run the sweep anew for points that are alike in this"
+        for unlike, there in groups.items()
+    ]
+
+
+def _equipment(document: Document) -> dict[str, Any]:
+    """Return by name with what a result was made, as far as its figures depend on it."""
+    parts = {**(document.get("versions") or {}), **(document.get("machine") or {})}
+    left_out = _OF_MACHINE if is_simulated(document) else ()
+    return {name: value for name, value in parts.items() if name not in left_out}

@@ -43,7 +43,9 @@ class Share:
 def _again(of: TrafficClassName | None) -> Callable[[RunCounts], Share]:
     def share(run: RunCounts) -> Share:
         flows = run.flows if of is None else _class(run, of)
-        return Share(sum(flow.retransmissions for flow in flows), sum(flow.packets for flow in flows))
+        # TCP counts what both copies of a replicated flow sent again
+        packets = sum(flow.packets + flow.copy_packets for flow in flows)
+        return Share(sum(flow.retransmissions for flow in flows), packets)
 
     return share
 

@@ -25,6 +25,9 @@ CONFIDENCE: Final = 0.95
 FLOWS_FOR_P99: Final = 1000
 """Tables show a p99 from this many flows on: of 100 flows it is one flow's luck."""
 
+FLOWS_FOR_INTERVAL: Final = 2
+"""All resamples of a single flow are alike: that says nothing of how far off its time may be."""
+
 _HELD_AT_ONCE: Final = 2_000_000
 """Times in resamples that wait to be reckoned: 16 MB."""
 PERCENTILES: Final = (0.5, 0.95, 0.99)
@@ -127,22 +130,27 @@ class Completion:
         return finished
 
     def figures(self, resampled: Resampled) -> dict[str, Any]:
-        """Return n, failed, mean and percentiles in ms with intervals. Raise EmptyError if no flow finished."""
+        """Return n, failed, mean and percentiles in ms with intervals (None: of one flow). Raise EmptyError if no flow
+        finished."""
         finished = self.finished
         if len(finished) == 0:
             raise EmptyError("no flow finished")
         p50, p95, p99 = np.quantile(finished, PERCENTILES)
+        intervals = [
+            _interval(values) if len(finished) >= FLOWS_FOR_INTERVAL else None
+            for values in (resampled.means, *resampled.percentiles.T)
+        ]
         return {
             "n": len(finished),
             "failed": sum(self.counts) - len(finished),
             "afct_ms": float(finished.mean()),
-            "afct_ci_ms": _interval(resampled.means),
+            "afct_ci_ms": intervals[0],
             "p50_ms": float(p50),
-            "p50_ci_ms": _interval(resampled.percentiles[:, 0]),
+            "p50_ci_ms": intervals[1],
             "p95_ms": float(p95),
-            "p95_ci_ms": _interval(resampled.percentiles[:, 1]),
+            "p95_ci_ms": intervals[2],
             "p99_ms": float(p99),
-            "p99_ci_ms": _interval(resampled.percentiles[:, 2]),
+            "p99_ci_ms": intervals[3],
             "p99_shown": len(finished) >= FLOWS_FOR_P99,
             "max_ms": float(finished.max()),
             "afct_per_repeat_ms": [_mean(run) for run in self.values],
@@ -173,10 +181,18 @@ def _mean(values: NDArray[np.float64]) -> float | None:
 
 
 def ratio_of(
-    ours: float, theirs: float, our_resamples: NDArray[np.float64], their_resamples: NDArray[np.float64]
-) -> tuple[float, Interval]:
-    """Return a figure of ours over theirs with its interval, paired: both were resampled alike."""
-    return ours / theirs, _interval(our_resamples / their_resamples)
+    name: str,
+    ours: Mapping[str, Any],
+    theirs: Mapping[str, Any],
+    *,
+    resamples: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> tuple[float, Interval | None]:
+    """Return a figure of our block of times over theirs with its interval, paired: both were resampled alike.
+
+    resamples: the figure in each, ours and theirs. No interval where either is of a single flow.
+    """
+    enough = min(ours["n"], theirs["n"]) >= FLOWS_FOR_INTERVAL
+    return ours[name] / theirs[name], _interval(resamples[0] / resamples[1]) if enough else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,11 +320,11 @@ def _ratios(
     for kind, resamples in our_resamples.items():
         other = their_resamples[kind]
         a, b = ours[kind], theirs[kind]
-        ratio, interval = ratio_of(a["afct_ms"], b["afct_ms"], resamples.means, other.means)
+        ratio, interval = ratio_of("afct_ms", a, b, resamples=(resamples.means, other.means))
         entry |= {f"{kind}_afct_ratio": ratio, f"{kind}_afct_ratio_ci": interval}
         if a["p99_shown"] and b["p99_shown"]:
             tails = resamples.percentiles[:, 2], other.percentiles[:, 2]
-            ratio, interval = ratio_of(a["p99_ms"], b["p99_ms"], *tails)
+            ratio, interval = ratio_of("p99_ms", a, b, resamples=tails)
             entry |= {f"{kind}_p99_ratio": ratio, f"{kind}_p99_ratio_ci": interval}
     return entry
 

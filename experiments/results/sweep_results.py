@@ -16,6 +16,7 @@ from rich.text import Text
 from experiments.results.claims import RATIOS, WORDS, compared, find_across, heading, verdict_text
 from experiments.results.document import FORMAT, json_text, text_of
 from experiments.results.notes import congestion_words
+from experiments.results.notices import unlike_notices
 from experiments.results.run_shares import SHARES
 from experiments.results.simulated import Document, is_simulated
 from experiments.results.statistics import FLOWS_FOR_P99
@@ -81,6 +82,7 @@ def sweep_document(spec: Spec, results: Sequence[tuple[tuple[Any, ...], Path, Do
             for values, directory, document in results
         ],
         "claims": [asdict(claim) | {"ours": ours(claim)} for claim in spec.claims],
+        "notices": unlike_notices([(words(spec.sweep, at), document) for at, _, document in results]),
         "spec": spec_to_dict(spec),
     }
 
@@ -99,12 +101,13 @@ def point_table(document: Document) -> str:
     writer = csv.writer(text, lineterminator="\n")
     columns = [(kind, name) for kind in _FIGURES for name in _FIGURES[kind]]
     writer.writerow(
-        [*(axis["label"] for axis in document["sweep"]), "scheme", "cpu_limited"]
+        [*(axis["label"] for axis in document["sweep"]), "scheme", "cpu_limited", "disturbed"]
         + [f"{kind}_{name}{part}" for kind, name in columns for part in _parts(name)]
     )
     for point in document["points"]:
         for label, scheme in point["schemes"].items():
-            row: list[Any] = [*(show(value) for value in point["at"]), label, int(scheme["cpu_limited"])]
+            marked = [int(scheme["cpu_limited"]), int(bool(scheme.get("disturbed")))]
+            row: list[Any] = [*(show(value) for value in point["at"]), label, *marked]
             for kind, name in columns:
                 row += _csv_cells(scheme.get(kind, {}), name)
             writer.writerow(row)
@@ -289,5 +292,6 @@ def _failed(document: Document, kind: str, name: str) -> list[str]:
 
 
 def sweep_notices(document: Mapping[str, Any]) -> list[str]:
-    """Return what a sweep's document says for people of its points, each sentence once."""
-    return list(dict.fromkeys(notice for point in document["points"] for notice in point["notices"]))
+    """Return what a sweep's document says for people of it and its points, each sentence once."""
+    of_points = (notice for point in document["points"] for notice in point["notices"])
+    return list(dict.fromkeys([*document.get("notices", ()), *of_points]))

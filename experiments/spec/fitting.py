@@ -34,6 +34,8 @@ _LONGER_FIELDS: Final = (
     "quiet_s",
     "delay_ms",
 )
+_SIZED_FIELDS: Final = frozenset({*_SLOWER_FIELDS, *_LONGER_FIELDS, "spines", "number", "values", "shown"})
+"""What may differ in a spec that was sized: rates, times, paths, long flows, and the values of axes."""
 
 
 class FitError(CapstanError, ValueError):
@@ -116,6 +118,13 @@ def _without_paths(spec: Spec, paths: int, changes: list[str]) -> Spec:
 def _with_slower_links(spec: Spec, scale: float, changes: list[str]) -> Spec:
     changes.append(f"links at {scale:.2g} of their rates, times {1 / scale:.3g} times as long")
     return slower(spec, scale)
+
+
+def without_sizes(data: Any) -> Any:
+    """Return a spec's plain data without what differs between the spec and what was made of it for a machine."""
+    if isinstance(data, Mapping):
+        return {name: without_sizes(value) for name, value in data.items() if name not in _SIZED_FIELDS}
+    return [without_sizes(value) for value in data] if isinstance(data, list) else data
 
 
 # -- fewer paths -----------------------------------------------------------------------------------

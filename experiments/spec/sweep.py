@@ -84,6 +84,35 @@ def only(spec: Spec, wanted: Sequence[str]) -> Spec:
     return replace(spec, sweep=(axis, *others))
 
 
+def for_schemes(axes: Sequence[Axis], own: Sequence[str], chosen: Sequence[str]) -> tuple[Axis, ...]:
+    """Return the axes of a spec of which *chosen* schemes run in place of its *own*, both by their labels.
+
+    Fields name schemes by their place: one of a scheme that is in both gets its new place, one of another is left out.
+
+    Raises:
+        SweepError: an axis has no other fields.
+    """
+    found = []
+    for index, axis in enumerate(axes):
+        fields: list[str] = []
+        missing: list[str] = []
+        for field in axis.fields:
+            head, *rest = field.split(".")
+            place = rest[0] if head == "schemes" and rest else ""
+            label = own[int(place)] if place.isdecimal() and int(place) < len(own) else None
+            if label is None:
+                fields.append(field)
+            elif label in chosen:
+                fields.append(".".join([head, str(chosen.index(label)), *rest[1:]]))
+            else:
+                missing.append(label)
+        if missing and not fields:
+            text = f"sweeps {axis.label} of schemes that would not run ({', '.join(dict.fromkeys(missing))})"
+            raise SweepError(f"{text}: run its own schemes, or take this axis out of a copy", index, "fields")
+        found.append(replace(axis, fields=tuple(fields)))
+    return tuple(found)
+
+
 def check_axes(axes: Sequence[Axis]) -> None:
     """Raise SweepError for the first thing that does not fit together."""
     labels: dict[str, int] = {}

@@ -113,6 +113,7 @@ const estimate = (mean: number, low: number | null = null) => ({
 const compared = (label: string): ComparedScheme => ({
   label,
   cpu_limited: [false, true],
+  disturbed: [label === "rps", false],
   measures: [
     {
       name: "short.afct_ms",
@@ -159,7 +160,7 @@ test("two experiments are two bars a scheme, with the intervals and the mark of 
   ).toEqual([
     ["mine · 3", schemeStyle("caps"), 71, [60, 82], false],
     ["mine · 12", schemeStyle("caps"), 80, [70, 90], true],
-    ["rps · 3", schemeStyle("rps"), 71, [60, 82], false],
+    ["rps · 3", schemeStyle("rps"), 71, [60, 82], true],
     ["rps · 12", schemeStyle("rps"), 80, [70, 90], true],
   ]);
   expect(found[1]?.bars.map((bar) => bar.interval)).toEqual([null, null, null, null]);

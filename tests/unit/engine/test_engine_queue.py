@@ -132,6 +132,23 @@ def test_a_sweep_that_is_run_again_counts_from_then(queue: ExperimentQueue) -> N
     assert progress.elapsed_s == pytest.approx(5, abs=1e-3)
 
 
+def test_a_sweep_that_stood_still_counts_from_when_it_goes_on(queue: ExperimentQueue) -> None:
+    number = sweep_of(queue, "a", "a", "a")
+    queue.end(*claim(queue), "finished", summary={})
+    first, second = claim(queue), claim(queue)
+    begun = queue.standing(number)[0]["started_at"]
+    queue.end(*first, "queued")
+    assert queue.standing(number)[0]["started_at"] == begun, "another point is at work"
+    queue.end(*second, "queued")
+    assert queue.standing(number)[0]["started_at"] is None
+    again = claim(queue)
+    went_on = queue.standing(number)[0]["started_at"]
+    assert went_on > begun
+    queue.end(*again, "finished", summary={})
+    claim(queue)
+    assert queue.standing(number)[0]["started_at"] == went_on
+
+
 def test_what_failed_is_run_again_and_what_finished_is_not(queue: ExperimentQueue) -> None:
     number = sweep_of(queue, "a", "a", "a")
     for index, state in enumerate(("finished", "failed", "interrupted")):

@@ -121,6 +121,16 @@ def test_baseline_and_claims_of_the_request_stay_beside_schemes_of_the_request()
     )
 
 
+def test_other_schemes_beside_a_sweep_over_fields_of_a_spec_s_own_need_a_sweep() -> None:
+    asked: dict[str, Any] = {"preset": "capton-fig9", "schemes": ["hyline", "pias"], "kind": "simulation"}
+    ((field, said, _),) = wrong(**asked)
+    assert field == "schemes"
+    assert said.startswith("the spec's sweep sets 'schemes.1.overrides.admission.load', of its own schemes: leave")
+    sweep = {"workload.flows.arrivals.load": [0.43, 0.57]}
+    body = SubmissionBody(sweep=sweep, **asked)
+    assert len(read_submission(body, lambda spec, links: "").points) == 2
+
+
 def test_a_sweep_is_a_point_for_each_combination_and_the_last_axis_runs_fastest() -> None:
     sweep = {"workload.flows.arrivals.rate_per_s": [6, 12], "fabric.spines": [2, 4]}
     found = read_submission(SubmissionBody(preset="small", sweep=sweep, repeats=2))

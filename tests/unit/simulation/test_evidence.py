@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from cli.specs import load_spec
+from experiments.results.document import json_text
 from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.spec.check import preset_names
+from experiments.spec.fitting import slower
 from experiments.spec.serialized import spec_to_dict
-from experiments.spec.spec import Axis, Claim, Comparison
+from experiments.spec.spec import Axis, Claim, Comparison, SchemeChoice, Spec
 from experiments.spec.sweep import points
 from simulation.batch import prepare
 from simulation.evidence import (
@@ -253,6 +255,30 @@ def test_a_sweep_on_switches_stands_beside_the_simulated_one(tmp_path: Path) -> 
         ("load = 0.6", 0.5),
     ]
     assert row.lab == "links at 0.5 of their rates"
+
+
+def test_runs_of_another_spec_of_that_name_are_none_of_the_preset(tmp_path: Path) -> None:
+    spec = load_spec("small", ("ecmp", "caps")).spec
+    sized = ["sized for 2 cores: links at 0.5 of their rates, times 2 times as long"]
+
+    def newest(day: int, ran: Spec, notices: list[str]) -> int:
+        """Keep a run of that day, and return the day of the one that is taken."""
+        labels: dict[str, Any] = {choice.label: {} for choice in ran.schemes}
+        document = {"name": "small", "day": day, "schemes": labels, "claims": [], "notices": notices}
+        (tmp_path / f"small-2026010{day}-000000").mkdir()
+        text = json_text(document | {"spec": spec_to_dict(ran)})
+        (tmp_path / f"small-2026010{day}-000000" / "result.json").write_text(text, encoding="utf-8")
+        taken = newest_run(tmp_path, spec)
+        assert taken is not None
+        return int(taken["day"])
+
+    assert newest(1, replace(spec, repeats=5, schemes=spec.schemes[:1]), []) == 1
+    assert newest(2, slower(spec, 0.5), sized) == 2
+    assert newest(3, slower(spec, 0.5), []) == 2, "another spec that has slower links of its own"
+    assert newest(4, replace(spec, seed=7), sized) == 2
+    overridden = SchemeChoice("caps", "caps", {"mode.hold_s": 1.0})
+    assert newest(5, replace(spec, schemes=(spec.schemes[0], overridden)), []) == 2
+    assert newest(6, replace(spec, policy={"mode.hold_s": 1.0}), []) == 2
 
 
 def test_notes_are_read_strictly(tmp_path: Path) -> None:

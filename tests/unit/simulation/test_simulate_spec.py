@@ -20,6 +20,7 @@ from experiments.results.document import json_text
 from experiments.results.report import read_result
 from experiments.spec.serialized import spec_to_dict
 from experiments.spec.spec import Spec, spec_from_dict
+from protocol.version import VERSION
 from simulation.experiment import simulate_document, simulate_spec
 from simulation.fabrics import SettingsError
 from simulation.spec_fabric import simulated_fabric
@@ -43,6 +44,7 @@ def test_a_result_has_the_flows_of_run_and_the_files_of_run(tmp_path: Path) -> N
     spec = small()
     result = simulate_spec(spec, "text", tmp_path)
     assert result.document["kind"] == "simulation"
+    assert result.document["versions"]["capstan"] == VERSION
     assert {run["plan"] for run in result.document["runs"]} == {spec.plan(0).digest()}
     document, flows = read_result(result.directory)
     assert document["schemes"].keys() == {"ecmp", "rps"}

@@ -976,10 +976,11 @@ export interface components {
             state: "queued" | "running" | "cancelling" | "finished" | "failed" | "cancelled" | "interrupted";
             created_at: number;
         };
-        /** @description ``cpu_limited``: of a and of b. */
+        /** @description ``cpu_limited``, ``disturbed``: of a and of b. */
         ComparedScheme: {
             label: string;
             cpu_limited: boolean[];
+            disturbed: boolean[];
             measures: components["schemas"]["ComparedMeasure"][];
         };
         /** @description ``name``: as in summaries; ``title``: for people, without the unit; ``ratio``: b / a, null where a is 0. */

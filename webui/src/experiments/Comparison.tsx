@@ -55,6 +55,7 @@ function Both({ a, b, schemes }: { a: Experiment; b: Experiment; schemes: readon
   const measures = useMemo(() => comparedBars(schemes, [side(a), side(b)]), [schemes, a, b]);
   const styleOf = useMemo(() => stylesOf(side(a).schemes), [a]);
   const limited = schemes.some((scheme) => scheme.cpu_limited.some(Boolean));
+  const disturbed = schemes.some((scheme) => scheme.disturbed.some(Boolean));
   return (
     <>
       <Text>
@@ -66,6 +67,11 @@ function Both({ a, b, schemes }: { a: Experiment; b: Experiment; schemes: readon
         ))}
       </Text>
       {limited && <Text c="var(--warn)">* The processor limited these runs: no conclusions from them.</Text>}
+      {disturbed && (
+        <Text c="var(--warn)">
+          * A part of the lab ended during these runs: run them again for figures to use.
+        </Text>
+      )}
       <Grid>
         {measures.map((measure) => (
           <BarChart key={measure.name} measure={measure} />
@@ -82,7 +88,7 @@ function Both({ a, b, schemes }: { a: Experiment; b: Experiment; schemes: readon
             cells: [
               <>
                 <SchemeMark name={scheme.label} style={styleOf(scheme.label)} />
-                {scheme.cpu_limited.some(Boolean) ? " *" : ""}
+                {[...scheme.cpu_limited, ...scheme.disturbed].some(Boolean) ? " *" : ""}
               </>,
               `${measure.title}, ${measure.unit}`,
               words(measure.a),

@@ -26,7 +26,7 @@ const DRAWN: ReadonlySet<string> = new Set(["short.afct_ms", "short.p99_ms", "lo
 export function comparedBars(schemes: readonly ComparedScheme[], sides: readonly [Side, Side]): Measure[] {
   const byTitle = new Map<string, Measure>();
   const styleOf = stylesOf(sides[0].schemes);
-  for (const { label, cpu_limited, measures } of schemes) {
+  for (const { label, cpu_limited, disturbed, measures } of schemes) {
     for (const { name, title, unit, better, a, b } of measures) {
       if (!DRAWN.has(name)) continue;
       const measure: Measure = byTitle.get(title) ?? {
@@ -37,9 +37,10 @@ export function comparedBars(schemes: readonly ComparedScheme[], sides: readonly
       };
       byTitle.set(title, measure);
       measure.bars.push(
-        ...[a, b].map((estimate, side) =>
-          bar(estimate, label, sides[side] as Side, cpu_limited[side] === true, styleOf(label)),
-        ),
+        ...[a, b].map((estimate, side) => {
+          const isDoubtful = cpu_limited[side] === true || disturbed[side] === true;
+          return bar(estimate, label, sides[side] as Side, isDoubtful, styleOf(label));
+        }),
       );
     }
   }

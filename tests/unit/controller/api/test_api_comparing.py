@@ -23,11 +23,13 @@ def finished(world: World, summary: dict[str, Any] | None) -> int:
 
 
 def test_two_experiments_are_compared_by_what_both_have(world: World) -> None:
-    one, other = finished(world, summary(50.0)), finished(world, summary(40.0, cpu_limited=True))
+    one = finished(world, summary(50.0, disturbed=True))
+    other = finished(world, summary(40.0, cpu_limited=True))
     got = world.get(f"/experiments/{one}/compare?with={other}")
     assert [head["id"] for head in got["experiments"]] == [one, other]
     (scheme,) = got["schemes"]
     assert (scheme["label"], scheme["cpu_limited"]) == ("caps", [False, True])
+    assert scheme["disturbed"] == [True, False]
     short, long = scheme["measures"]
     assert short["name"] == "short.afct_ms"
     assert (short["title"], short["unit"]) == ("Short flows: mean completion time", "ms")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.results.claims import find
 from experiments.results.counts import path_balance
 from experiments.results.outcome import FlowOutcome
 from experiments.results.statistics import (
@@ -16,6 +17,7 @@ from experiments.results.statistics import (
     paired_ratio,
     summarize,
 )
+from experiments.spec.spec import Comparison
 
 
 def flow(number: int, fct_s: float | None, size: int | None = 50_000, **more: Any) -> FlowOutcome:
@@ -126,6 +128,21 @@ def test_a_repeat_without_flows_of_a_class_is_no_error() -> None:
     result = summarize({"a": runs, "b": runs}, "a", 1)["a"]
     assert result["long"]["n"] == 1
     assert result["against"]["b"]["long_afct_ratio"] == 1
+
+
+def test_a_single_finished_flow_has_no_interval() -> None:
+    runs = {"a": [[flow(0, 0.1), flow(1, None)]], "b": [[flow(0, 0.2), flow(1, 0.3)]]}
+    result = summarize(runs, "a", 1)
+    alone, both = result["a"]["short"], result["b"]["short"]
+    for name in ("afct", "p50", "p95", "p99"):
+        assert alone[f"{name}_ci_ms"] is None
+        assert both[f"{name}_ci_ms"] is not None
+    for ours, theirs, ratio in (("a", "b", 0.4), ("b", "a", 2.5)):
+        against = result[ours]["against"][theirs]
+        assert against["short_afct_ratio"] == pytest.approx(ratio)
+        assert against["short_afct_ratio_ci"] is None
+    finding = find(Comparison("short-mean", "a", "b", at_most=1), result)
+    assert (finding.verdict, finding.why) == ("open", "a single flow has no interval")
 
 
 def test_goodput_is_a_sum_per_repeat_with_an_interval_over_repeats() -> None:

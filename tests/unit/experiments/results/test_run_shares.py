@@ -25,7 +25,7 @@ PATHS = Paths(4, {"h1": "l1", "h2": "l2"})
 
 
 def runs(again: int, *, repeats: int = 4) -> list[list[FlowOutcome]]:
-    """Return *repeats* runs of two short flows and a long one, 100 packets each.
+    """Return *repeats* runs of two short flows, the second with 30 packets of a copy, and a long one, 100 packets each.
 
     Sent again are *again* packets of the first, one more in each repeat, and 5 of the long one.
     """
@@ -59,9 +59,9 @@ def test_shares_are_what_the_flows_say() -> None:
     schemes = figures({"a": runs(1), "b": runs(1)})
     shares = {measure: share["value"] for measure, share in schemes["b"]["shares"].items()}
     assert shares == {
-        "short-retransmissions": pytest.approx((1 + 2 + 3 + 4) / 800),
+        "short-retransmissions": pytest.approx((1 + 2 + 3 + 4) / 920),
         "long-retransmissions": pytest.approx(0.05),
-        "all-retransmissions": pytest.approx((1 + 2 + 3 + 4 + 4 * 5) / 1200),
+        "all-retransmissions": pytest.approx((1 + 2 + 3 + 4 + 4 * 5) / 1320),
         "short-reordering": pytest.approx(0.05),
         "short-round-trip": pytest.approx(3.0),
         "short-round-trip-tail": pytest.approx(4 / 3),
@@ -73,7 +73,7 @@ def test_shares_are_what_the_flows_say() -> None:
     assert set(shares) == set(SHARES)
     assert "unscheduled" not in schemes["a"]["shares"]
     assert schemes["b"]["shares"]["short-retransmissions"]["per_repeat"] == pytest.approx(
-        [0.005, 0.01, 0.015, 0.02]
+        [1 / 230, 2 / 230, 3 / 230, 4 / 230]
     )
 
 
@@ -131,7 +131,7 @@ def test_two_points_of_a_sweep_are_compared_by_their_repeats() -> None:
 
 def test_a_share_is_judged_by_itself_in_percent() -> None:
     schemes = figures({"a": runs(1), "b": runs(1)})
-    share = 100 * (1 + 2 + 3 + 4) / 800
+    share = 100 * (1 + 2 + 3 + 4) / 920
     finding = find(Comparison("short-retransmissions", "a", at_most=2.1), schemes)
     assert finding.ratio == pytest.approx(share)
     assert finding.interval is not None
@@ -150,6 +150,6 @@ def test_the_same_point_twice_says_what_the_point_says() -> None:
     pair = Comparison("short-mean", "a", "b", at_most=1, points=(4, 4))
     assert find_across(pair, points, 1) == find(replace(pair, points=None), points["4"])
     alone = Comparison("short-retransmissions", "a", at_most=2, points=(4, 4))
-    assert find_across(alone, points, 1).ratio == pytest.approx(100 * (9 + 10 + 11 + 12) / 800)
+    assert find_across(alone, points, 1).ratio == pytest.approx(100 * (9 + 10 + 11 + 12) / 920)
     missing = find_across(replace(pair, points=(7, 7)), points, 1)
     assert (missing.verdict, missing.why) == ("no figure", "a was not run")

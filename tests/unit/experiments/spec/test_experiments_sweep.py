@@ -15,15 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.simulated_progress import StepDisplay
+from cli.specs import load_spec
 from experiments.results.cpu_use import CpuUse
 from experiments.results.document import Run, json_text, result_document, text_of
 from experiments.results.outcome import join
-from experiments.results.sweep_results import sweep_document, sweep_tables, write_sweep
+from experiments.results.sweep_results import point_table, sweep_document, sweep_tables, write_sweep
 from experiments.results.tables import milliseconds, new_table
 from experiments.spec.check import SpecError, check, load
 from experiments.spec.serialized import spec_text, spec_to_dict
 from experiments.spec.spec import Axis, Spec, spec_from_dict, with_all_schemes
-from experiments.spec.sweep import SweepError, check_axes, grid, only, points, show, words
+from experiments.spec.sweep import SweepError, check_axes, for_schemes, grid, only, points, show, words
 from plain.yaml_source import read
 from tests.unit.sent_flows import sent
 
@@ -329,6 +330,37 @@ def test_a_limited_point_is_marked_and_shows_no_claim() -> None:
     assert {found["verdict"] for found in document["claims"][0]["ours"]} == {"no figure"}
 
 
+def test_a_disturbed_point_is_marked_among_the_points() -> None:
+    document = whole()
+    document["points"][1]["schemes"]["caps"]["disturbed"] = True
+    del document["points"][2]["schemes"]["caps"]["disturbed"]  # as of before there was such a mark
+    rows = list(csv.DictReader(io.StringIO(point_table(document))))
+    assert [row["disturbed"] for row in rows] == ["0", "0", "0", "1", *["0"] * 8]
+
+
+def test_points_of_another_version_or_machine_than_the_first_are_said() -> None:
+    results = [
+        (point.at, Path(f"point-{index}"), point_document(point.spec, 0.5))
+        for index, point in enumerate(points(spec()), 1)
+    ]
+    assert sweep_document(spec(), results)["notices"] == []
+    cores = results[0][2]["machine"]["cores"]
+    for _, _, document in results[4:]:
+        document["versions"] = {"numpy": "3"}
+        document["machine"] |= {"cores": cores + 1}
+    document = sweep_document(spec(), results)
+    (notice,) = document["notices"]
+    assert notice.startswith(
+        "2 of 6 points (the first of them: long flows = 3, asymmetry = 2 times) had numpy 3 in place of 2, "
+        f"cores {cores + 1} in place of {cores}: "
+    )
+    assert "Note: 2 of 6 points" in text_of(sweep_tables(document))
+    for _, _, point in results:
+        point["kind"] = "simulation"
+    (notice,) = sweep_document(spec(), results)["notices"]
+    assert "numpy 3 in place of 2: " in notice, "no simulation depends on the machine"
+
+
 def test_single_points_of_the_first_axis_are_taken_by_what_tables_call_them() -> None:
     kept = points(only(spec(), ["3"]))
     assert [point.at for point in kept] == [(3, 1), (3, 2), (3, 4)]
@@ -339,6 +371,22 @@ def test_single_points_of_the_first_axis_are_taken_by_what_tables_call_them() ->
         only(spec(), ["2"])
     with pytest.raises(SweepError, match="there is no sweep"):
         only(replace(spec(), sweep=()), ["3"])
+
+
+def test_fields_of_schemes_follow_the_schemes_that_run() -> None:
+    load = "workload.flows.arrivals.load"
+    axis = Axis("load", (load, "schemes.1.overrides.admission.load"), (0.5, 0.9))
+
+    def fields(axis: Axis, *chosen: str) -> tuple[str, ...]:
+        return for_schemes((axis,), ("capton", "hyline", "pias"), chosen)[0].fields
+
+    assert fields(axis, "pias", "hyline") == axis.fields
+    assert fields(axis, "hyline", "pias") == (load, "schemes.0.overrides.admission.load")
+    assert fields(axis, "pias", "ecmp") == (load,), "and PIAS has no field of HyLine's"
+    with pytest.raises(SweepError, match=r"sweeps load of schemes that would not run \(hyline\): run its own"):
+        fields(replace(axis, fields=axis.fields[1:]), "pias")
+    (swept,) = load_spec("capton-fig9", ("hyline", "capton")).spec.sweep
+    assert swept.fields == (load, "schemes.0.overrides.admission.load")
 
 
 def test_times_over_the_baseline_have_a_table_of_their_own() -> None:

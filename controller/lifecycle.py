@@ -118,7 +118,7 @@ class RunningController:
         self.faults = Faults(state_file.with_name("faults.json"), self, self.events.add)
         self._scheme_file = SchemeFile(state_file)
         self._changing = threading.Lock()
-        self.current = self._scheme_file.read() or self._compose(initial[0], {}, initial[1], version=1)
+        self.current = self._scheme_file.begin() or self._compose(initial[0], {}, initial[1], version=1)
 
     def start(self) -> None:
         """Listen for switches and agents. Raises OSError, ChannelError."""

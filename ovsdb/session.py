@@ -16,7 +16,8 @@ from ovsdb.scanning import JsonScanner, ScanError
 DATABASE: Final = "Open_vSwitch"
 MONITOR_ID: Final = "monitor"
 PROBE_S: Final = 5.0
-"""A server that is silent for so long is asked for a sign of life, and given up when as long again brings none."""
+"""A server that is silent for so long is asked for a sign of life, and given up when as long again brings none: time
+before the question may be one in which it was not read."""
 MOST_BYTES: Final = 16 << 20
 """Of one message: twice the tables of a switch with 4096 ports, eight queues each."""
 MOST_ROWS: Final = 65_536
@@ -99,7 +100,7 @@ class OvsdbSession:
         self._to_send = bytearray()
         self._next = 1
         self._received_at = now
-        self._probed = False
+        self._probed_at: float | None = None
         wanted = {name: {"columns": list(names)} for name, names in columns.items()}
         self._request("monitor", [DATABASE, MONITOR_ID, wanted], MONITOR_ID)
 
@@ -118,15 +119,15 @@ class OvsdbSession:
 
     def deadline(self) -> float:
         """Return when `timer` is due."""
-        return self._received_at + (2 * PROBE_S if self._probed else PROBE_S)
+        return (self._received_at if self._probed_at is None else self._probed_at) + PROBE_S
 
     def timer(self, now: float) -> None:
         """Ask a silent server for a sign of life. Raise OvsdbError when it has been silent for too long."""
         if now < self.deadline():
             return
-        if self._probed:
-            raise OvsdbError(f"it has not answered for {2 * PROBE_S:g} s")
-        self._probed = True
+        if self._probed_at is not None:
+            raise OvsdbError(f"it has not answered for {now - self._received_at:.0f} s")
+        self._probed_at = now
         self._request("echo", [], "echo")
 
     def close(self) -> None:
@@ -137,7 +138,7 @@ class OvsdbSession:
 
     def receive(self, data: bytes, now: float) -> list[Changed | Done]:
         """Return what the arrived bytes mean. Raises OvsdbError: the connection is of no use any more."""
-        self._received_at, self._probed = now, False
+        self._received_at, self._probed_at = now, None
         self._arrived += data
         if len(self._arrived) > MOST_BYTES:
             raise OvsdbError(f"a message of more than {MOST_BYTES} B")

@@ -111,6 +111,8 @@ class AgentSession:
     """Whether it is not read for a while: that is no silence of the agent's."""
     _early: list[Message] = field(default_factory=list)
     _closed: bool = False
+    _welcomed: bool = False
+    """Whether the welcome has gone out: the agent expects nothing before it."""
 
     def __post_init__(self) -> None:
         self._inbound = Inbound(
@@ -163,9 +165,12 @@ class AgentSession:
         return hello
 
     def welcome(self, token: str) -> None:
-        """Prove to the agent that we know the token too. First of all that is sent after `open`."""
+        """Prove to the agent that we know the token too: before all that is queued. Raises SessionClosed."""
         assert self.hello is not None
-        self.queue(Welcome(proof(token, "controller", self.hello.nonce)))
+        if self._closed:
+            raise SessionClosed(f"the channel ended: {self.end_reason}")
+        self._queue.appendleft(encode(Welcome(proof(token, "controller", self.hello.nonce))))
+        self._wake.set()
 
     async def refuse(self, reason: str) -> None:
         """Say why, and close."""
@@ -223,8 +228,10 @@ class AgentSession:
         self._wake.set()
 
     def decide(self, message: Grant | Stop) -> None:
-        """Send a decision before all that is queued; where the agent does not read, it is lost."""
-        if not self._closed and self.writer.transport.get_write_buffer_size() < DECISIONS_BYTES:
+        """Send a decision before all that is queued; none before the welcome, or where the agent does not read."""
+        if not self._welcomed or self._closed:
+            return
+        if self.writer.transport.get_write_buffer_size() < DECISIONS_BYTES:
             self.writer.write(encode(message))
 
     def new_report(self) -> tuple[int, asyncio.Future[list[FlowEntry]]]:
@@ -322,12 +329,13 @@ class AgentSession:
             await self._wake.wait()
             self._wake.clear()
             while self._newest or self._queue:
-                # The welcome is queued before anything else is put, and must be first.
+                # The welcome is queued before this runs, and must be first.
                 if self.hello is not None and self._queue:
                     frame = self._queue.popleft()
                 else:
                     frame = self._newest.pop(next(iter(self._newest)))
                 self.writer.write(frame)
+                self._welcomed = True
                 try:
                     async with asyncio.timeout(SEND_TIMEOUT_S):
                         await self.writer.drain()

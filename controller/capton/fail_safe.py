@@ -31,7 +31,9 @@ class FailSafes:
         """Return an event for each host with new such flows. reports: session and counters of each host."""
         events = []
         for host, (session, counters) in reports.items():
-            total = int(counters.get(COUNTER, 0))
+            if COUNTER not in counters:
+                continue  # no channel, or a new one by which it has not counted yet: what it counted before holds
+            total = int(counters[COUNTER])
             before = self._counted.get(host, (session, 0))
             new = total - (before[1] if before[0] == session else 0)
             if new > 0:

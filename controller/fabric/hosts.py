@@ -4,7 +4,8 @@ A registration gives a host's addresses (agents prove who they are), ARP gives i
 the host that had it first: a registered MAC wins over any ARP; between plain hosts a new MAC is believed only when the
 old owner's port is down or the old owner, asked, has been silent for `CHALLENGE_S`. The same addresses at another port
 are a host that moved, if its old port is down, or if nothing answers there, though asked `CHALLENGES` times, within
-`CHALLENGE_S`; this holds for agents' hosts, too. One that answers at its old port stays.
+`CHALLENGE_S` (and half of that since the last question, which goes late where the controller did not run); this holds
+for agents' hosts, too. One that answers at its old port stays.
 
 A host whose agent has left keeps its agent's treatment: agents keep sending while their channel is away, and on
 another's ports nothing else is to be expected there. It is forgotten with its place: it may be nowhere now.
@@ -34,15 +35,20 @@ HostEvent = HostSeen | HostConflict
 
 @dataclass(slots=True)
 class _Claim:
-    """A host seems to have moved: where to, since when, and how often its old place was asked."""
+    """A host seems to have moved: where to, since when, and how often its old place was asked, and when last."""
 
     place: PortRef
     since: float
     asked: int = 0
+    asked_at: float = float("-inf")
 
     def ask_at(self) -> float | None:
         """Return when the old place is to be asked again, or None if it has been asked enough."""
         return None if self.asked >= CHALLENGES else self.since + self.asked * CHALLENGE_S / (2 * CHALLENGES)
+
+    def settle_at(self) -> float:
+        """Return when silence means that it moved: later where a question went late, as the controller did not run."""
+        return max(self.since + CHALLENGE_S, self.asked_at + CHALLENGE_S / 2)
 
 
 @dataclass(slots=True)
@@ -198,7 +204,7 @@ class Hosts:
         for ipv4, claim in self._claims.items():
             ask_at = claim.ask_at()
             if ask_at is not None and now >= ask_at:
-                claim.asked += 1
+                claim.asked, claim.asked_at = claim.asked + 1, now
                 due.append(self._by_ip[ipv4])
         return due
 
@@ -206,7 +212,7 @@ class Hosts:
         """Move hosts that did not answer at their old place; return the events. is_edge: if a host may be at a port."""
         events: list[HostEvent] = []
         for ipv4, claim in list(self._claims.items()):
-            if now >= claim.since + CHALLENGE_S:
+            if now >= claim.settle_at():
                 del self._claims[ipv4]
                 if is_edge(claim.place):
                     events.append(self._moved(self._by_ip[ipv4], claim.place, now))
@@ -215,7 +221,7 @@ class Hosts:
     def claims_at(self) -> float | None:
         """Return when `to_challenge` or `settle` has something to do, seconds; None: no address is disputed."""
         times = (
-            claim.since + CHALLENGE_S if (ask_at := claim.ask_at()) is None else ask_at
+            claim.settle_at() if (ask_at := claim.ask_at()) is None else ask_at
             for claim in self._claims.values()
         )
         return min(times, default=None)

@@ -45,6 +45,19 @@ class SchemeFile:
         fresh.write_text(json.dumps(data))
         fresh.replace(self._path)
 
+    def begin(self) -> CurrentScheme | None:
+        """Return what `read` does, and keep it under that version: each start has another one.
+
+        Agents take a policy of the version that they have for the one in force, and go on with what belongs to it.
+        """
+        current = self.read()
+        if current is not None:
+            try:
+                self.write(current)
+            except OSError as error:
+                _LOG.warning("%s is not written, the next start has the same version: %s", self._path, error)
+        return current
+
     def read(self) -> CurrentScheme | None:
         """Return what is kept, under the next version; None if nothing is, or (with a warning) nothing of use."""
         try:

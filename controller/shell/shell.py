@@ -166,6 +166,8 @@ class OpenFlowShell:
     def wait_applied(self, timeout: float) -> None:
         """Wait until switches have confirmed all updates sent so far (those of a switch that goes away count as done).
 
+        A switch that is still taken over (`controller.plane.takeover`) has been sent no state, and is not waited for.
+
         Raises:
             TimeoutError: some have not after *timeout* seconds; the text names the switches.
             OpenFlowError: a switch refused part of one and has not begun anew since; ``errors`` say what.

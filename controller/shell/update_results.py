@@ -8,14 +8,18 @@ from typing import Final
 from controller.openflow.connection import SwitchConnection
 from controller.openflow.errors import SwitchError
 from controller.openflow.refusals import Refusals
+from controller.rare_log import RareLog
 from controller.shell.confirmations import Waiter
 from controller.shell.context import ShellContext
 from controller.shell.shell_events import SwitchRefused
+from controller.token_bucket import TokenBucket
 
 LOG: Final = logging.getLogger(__name__)
 
 MOST_LINES: Final = 5
 """In the log, about what a switch refused of one update; another says how much more there was."""
+MOST_EVENTS: Final = 256
+"""About what switches refused, at once, and one a second in the long run: one can invent them; the counter has all."""
 BEGINS_ANEW: Final = "it refused an update; it gets its whole state when it connects again"
 
 
@@ -26,6 +30,8 @@ class UpdateResults:
         self._shell: Final = shell
         self._board: Final = shell.board
         self._refusals = Refusals()
+        self._lines = RareLog(LOG, logging.ERROR)
+        self._events = TokenBucket(MOST_EVENTS, shell.now())
 
     def errors(self) -> tuple[SwitchError, ...]:
         """Return the last errors that switches answered with, oldest first."""
@@ -62,8 +68,8 @@ class UpdateResults:
             self._heal(connection, errors)
 
     def refused(self, error: SwitchError) -> None:
-        """Note what a switch refused, with a line in the log."""
-        LOG.error("%s", error)
+        """Note what a switch refused, with a line in the log, unless there were many of late."""
+        self._lines.say(str(error))
         self._note(error)
 
     def began_anew(self, dpid: int) -> None:
@@ -84,7 +90,9 @@ class UpdateResults:
     def _note(self, error: SwitchError) -> None:
         self._shell.counters["refused"] += 1
         self._refusals.note(error)
-        self._shell.on_event(SwitchRefused(error.at, error))
+        if self._events.level(1.0, self._shell.now()) >= 1.0:
+            self._events.spend(1.0)
+            self._shell.on_event(SwitchRefused(error.at, error))
 
     def _heal(self, connection: SwitchConnection, errors: tuple[SwitchError, ...]) -> None:
         """Begin with a switch anew: a refused update leaves it unlike what the control plane believes."""

@@ -157,7 +157,7 @@ class TypeLearner:
         """
         with self._changed:
             if forget:
-                self._since = time.time()
+                self._since = self._records.now()
             predicts = scheme.priority is not None and scheme.priority.prediction is not None
             self._priority = scheme.priority if predicts else None
             self._version = version
@@ -284,7 +284,7 @@ class TypeLearner:
         assert priority.prediction is not None
         self._records.bound(priority.prediction)
         window = self._records.window
-        window.expire(time.time())
+        window.expire(self._records.now())
         began = time.monotonic()
         if len(window) < LEAST_RECORDS:
             self._job.prepare()

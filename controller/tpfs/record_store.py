@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 import numpy as np
@@ -36,6 +36,16 @@ class RecordStore(Protocol):
         """Drop records that ended before *since*, and old ones beyond *most*."""
 
 
+def steady_clock() -> Callable[[], float]:
+    """Return a clock of Unix seconds that takes no steps: the wall's as it is now, and the time since.
+
+    By a wall clock that is set forward, all records would be too old at once, here and in the store; by one that is set
+    back, new ones would be of before the last time that all were forgotten.
+    """
+    ahead = time.time() - time.monotonic()
+    return lambda: time.monotonic() + ahead
+
+
 class StoredRecords:
     """Of one thread; what is public may be read by others. store: None keeps nothing over restarts.
 
@@ -52,6 +62,8 @@ class StoredRecords:
         self._unsaved: list[Records] = []
         self._saved_at = 0.0
         self._refusals = RareLog(_LOG)
+        self.now: Final = steady_clock()
+        """Gives the time of records, Unix seconds."""
 
     def bound(self, prediction: Prediction) -> None:
         """Keep as many records, and as old ones, as *prediction* says."""
@@ -61,12 +73,12 @@ class StoredRecords:
         """Load what the store has."""
         if self._store is None:
             return
-        for records in self._store.load(time.time() - self.window.most_age_s, self._hosts, self.addresses):
-            self.window.add(records, time.time())
+        for records in self._store.load(self.now() - self.window.most_age_s, self._hosts, self.addresses):
+            self.window.add(records, self.now())
 
     def take(self, host: str, owners: Mapping[str, str], report: control.FinishedFlows) -> None:
         """Check and add the records of *host*; owners: the host of each overlay address."""
-        now = time.time()
+        now = self.now()
         try:
             records, refused = checked(
                 report,
@@ -96,7 +108,7 @@ class StoredRecords:
         for chunk in before.chunks():
             later = chunk[chunk["end"] >= since]
             if len(later):
-                self.window.add(later, time.time())
+                self.window.add(later, self.now())
                 self._unsaved.append(later)
         if self._store is not None:
             try:
@@ -118,6 +130,6 @@ class StoredRecords:
             for number, some in of_host.items():
                 self._store.add(self._hosts.texts[number], np.concatenate(some), self.addresses.texts)
             if of_host:
-                self._store.prune(time.time() - self.window.most_age_s, self.window.most_records)
+                self._store.prune(self.now() - self.window.most_age_s, self.window.most_records)
         except Exception as error:
             _LOG.error("records of finished flows are not stored: %s", error)

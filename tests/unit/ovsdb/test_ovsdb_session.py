@@ -160,6 +160,19 @@ def test_a_server_that_says_nothing_is_asked_and_given_up() -> None:
         session.timer(2 * PROBE_S)
 
 
+def test_a_server_that_was_not_read_for_long_has_time_to_answer() -> None:
+    """What comes of it is read late after a large message, and where the process did not run."""
+    session = OvsdbSession(COLUMNS, 0.0)
+    sent(session)
+    session.timer(4 * PROBE_S)
+    assert sent(session)[0]["method"] == "echo"
+    assert session.deadline() == 5 * PROBE_S
+    session.timer(4 * PROBE_S + 0.1)
+    assert session.receive(b'{"id": "echo", "result": [], "error": null}', 4 * PROBE_S + 0.2) == []
+    session.timer(5 * PROBE_S)
+    assert sent(session) == []
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -17,11 +17,12 @@ import pytest
 
 from controller.agents.listeners import TcpListener
 from controller.agents.server import AgentServer
-from controller.agents.session import OPENING_BYTES, Timing
+from controller.agents.session import OPENING_BYTES, AgentSession, Timing
 from controller.agents.settings import ChannelSettings
 from controller.agents.shares import MOST_UNKNOWN_PER_PEER
 from controller.agents.token import TokenError, host_tokens
 from host_agent.channel import Connected
+from protocol.admission import Stop
 from protocol.control import (
     Challenge,
     Counters,
@@ -291,6 +292,26 @@ def test_a_second_agent_of_a_host_takes_the_place_of_the_first(tmp_path: Path) -
         assert old.message() is None
         assert [agent.session for agent in at.server.agents() if agent.connected] == [77]
         assert at.left == []
+        new.close()
+
+
+def test_a_welcome_is_the_first_that_an_agent_receives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where flows of its host are decided about while the agent before it is refused, which may take a second."""
+    with served(tmp_path) as at:
+        old = RawAgent.joined(at.socket_path, 1)
+        refuse = AgentSession.refuse
+
+        async def refuse_and_decide(session: AgentSession, reason: str) -> None:
+            at.server.decide("h1", Stop(1, 1, 1))
+            await refuse(session, reason)
+
+        monkeypatch.setattr(AgentSession, "refuse", refuse_and_decide)
+        new = RawAgent.unix(at.socket_path)
+        new.send(hello(1, new.next(Challenge).nonce, session=77))
+        assert isinstance(new.message(), Welcome)
+        old.close()
         new.close()
 
 

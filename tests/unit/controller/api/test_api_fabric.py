@@ -136,6 +136,8 @@ def test_a_restarted_controller_goes_on_with_the_scheme(tmp_path: Path) -> None:
     assert after["scheme"] == before["scheme"]
     assert after["overrides"] == before["overrides"]
     assert after["version"] > before["version"], "agents must take it for new"
+    with api_world(tmp_path, scheme="rps") as world:
+        assert world.get("/scheme")["version"] > after["version"], "so must they after each start"
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,10 @@ from controller.plane import isolated
 from controller.plane.effects import Effects, PacketOut, SwitchTurnedAway
 from controller.plane.snapshot import SwitchInfo
 from controller.process.control_thread import check_control_threads, forget_deaths
+from controller.rare_log import BURST as BURST_OF_LINES
 from controller.shell.shell import OpenFlowShell
-from controller.shell.update_results import MOST_LINES
+from controller.shell.shell_events import SwitchRefused
+from controller.shell.update_results import MOST_EVENTS, MOST_LINES
 from tests.unit.raw_switch import RawSwitch, raw_switch
 from tests.unit.switch_messages import features, flow_description, hello, message, multipart, packet_in
 from tests.waiting import eventually
@@ -397,3 +399,19 @@ def test_a_switch_that_refuses_all_does_not_fill_the_log(
     lines = [record.message for record in caplog.records if "refused" in record.message]
     assert len(lines) == MOST_LINES + 1
     assert lines[-1] == f"switch {ROGUE:#x} refused {refused - MOST_LINES} more parts of this update at least"
+
+
+def test_errors_that_a_switch_invents_fill_neither_the_log_nor_the_events(
+    control: Control, caplog: pytest.LogCaptureFixture
+) -> None:
+    invented = message(ofp.OFPT_ERROR, 0, struct.pack("!HH", ofp.OFPET_BAD_MATCH, 0))
+    count = MOST_EVENTS + 300
+    with raw_switch(control.shell.port, ROGUE) as rogue:
+        eventually(lambda: control.connected() == {ROGUE}, "the switch")
+        control.shell.wait_applied(60)
+        began = time.monotonic()
+        rogue.send(invented * count)
+        eventually(lambda: control.counter("refused") == count, "all of them")
+        took = time.monotonic() - began
+    assert len([event for event in control.events if isinstance(event, SwitchRefused)]) <= MOST_EVENTS + took
+    assert len([record for record in caplog.records if "refused" in record.message]) <= BURST_OF_LINES + took

@@ -141,3 +141,34 @@ def test_a_third_connection_does_not_take_the_place_that_a_second_one_waits_for(
                 eventually(third.closed.is_set, "the third's refusal")
                 eventually(lambda: ofp.OFPT_BUNDLE_CONTROL in again.received, "the second's state")
                 assert not again.closed.is_set()
+
+
+class JumpingShell(OpenFlowShell):
+    """A shell whose clock a test sets forward: for so long, it thinks, it has not run."""
+
+    ahead_s = 0.0
+
+    @staticmethod
+    def now() -> float:
+        return OpenFlowShell.now() + JumpingShell.ahead_s
+
+
+def test_time_in_which_nothing_was_read_is_no_silence_of_the_older_connection(
+    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(newcomers, "PROBE_S", 3600.0)
+    monkeypatch.setattr(JumpingShell, "ahead_s", 0.0)
+    with (
+        running_shell(plane, JumpingShell) as shell,
+        contextlib.closing(Hesitating(shell.port, FIRST, 2)) as first,
+    ):
+        eventually(lambda: shell.call(plane.snapshot).switches, "the switch")
+        with raw_switch(shell.port, FIRST) as again:
+            eventually(lambda: first.unanswered, "its probe")
+            with held(shell):
+                first.answer()
+                monkeypatch.setattr(JumpingShell, "ahead_s", 3601.0)
+            eventually(again.closed.is_set, "the second's refusal")
+            assert not first.closed.is_set()
+            [switch] = shell.call(plane.snapshot).switches
+            assert switch.connected

@@ -219,6 +219,27 @@ def test_a_host_that_answers_at_its_port_is_moved_by_no_forged_arp(agents: bool,
     assert len(conflicts) <= 2, "one in ten seconds"
 
 
+@pytest.mark.parametrize("agents", [True, False])
+def test_an_answer_that_is_not_read_yet_is_no_silence_of_a_host(agents: bool) -> None:
+    """The controller does not run from its first question on; then what is due goes before what has come."""
+    sim = running(leaf_spine(3, 2, 1), agents=agents)
+    h1, h2, _ = sim.shape.hosts
+    for host in sim.shape.hosts:
+        sim.arp(host, host.ipv4)
+    sim.run(0.1)
+    sim.events.clear()
+    sim.frames.clear()
+    sim.arp(elsewhere(sim, h2), h1.ipv4)
+    sim.run_until(lambda: any(place == h2.place and decode_arp(frame) for _, place, frame in sim.frames), 0.1)
+    sim.now += 1.5 * CHALLENGE_S
+    for _ in range(3):
+        sim.do(sim.plane.tick(sim.now))
+    sim.run(2)
+    assert since(sim, HostSeen) == []
+    assert since(sim, HostConflict) != []
+    assert sim.delivers(h1, h2, TrafficClass.LONG if agents else TrafficClass.NONE)
+
+
 def test_a_port_of_a_host_that_goes_down_is_reported_once_and_again_when_it_is_back() -> None:
     sim = running(leaf_spine(2, 2, 1))
     h1, h2 = sim.shape.hosts

@@ -368,6 +368,20 @@ def test_a_window_that_forgets_keeps_its_bounds() -> None:
     assert len(records.window) == 50
 
 
+@pytest.mark.parametrize("step_s", [86400.0, -86400.0], ids=["forward", "back"])
+def test_a_clock_that_is_set_takes_no_record_away(monkeypatch: pytest.MonkeyPatch, step_s: float) -> None:
+    """What is there would be too old at once, or what comes then of before all was forgotten."""
+    records = StoredRecords(None)
+    records.forget(time.time() - 60.0)
+    some, _ = records_of(FOUR, 50, np.random.default_rng(0))
+    owners = {address: f"h{number}" for number, address in enumerate(OVERLAY, 1)}
+    records.take("h1", owners, _said(some))
+    wall = time.time
+    monkeypatch.setattr(time, "time", lambda: wall() + step_s)
+    records.take("h1", owners, _said(some))
+    assert len(records.window) == 100
+
+
 @pytest.mark.slow
 def test_types_that_hardly_moved_are_the_same() -> None:
     rng = np.random.default_rng(0)

@@ -15,6 +15,13 @@ from experiments.spec.spec import Axis, Claim, Spec, spec_from_dict
 from plain.shown import shown
 
 MOST_POINTS: Final = 200
+_OTHER_UNIT: Final[Mapping[str, str]] = {
+    "rate_gbps": "rate_mbps",
+    "rate_mbps": "rate_gbps",
+    "buffer_bytes": "buffer_packets",
+    "buffer_packets": "buffer_bytes",
+}
+"""Fields of a link that say the same, of which it has one."""
 _MOST_WHOLE: Final = 1e15
 """Below, whole numbers are shown with all digits: seeds like 20261122 and 20261123 are two."""
 
@@ -129,7 +136,10 @@ def grid(data: Mapping[str, Any], axes: Sequence[Axis]) -> Iterator[tuple[tuple[
 
 
 def set_field(data: dict[str, Any], field: str, value: Any) -> None:
-    """Set what a dotted path names; objects on the way that are not there yet are made."""
+    """Set what a dotted path names; objects on the way that are not there yet are made.
+
+    What a link says of the same in another unit goes: written specs have all rates in Mbit/s, and a buffer of each.
+    """
     *way, last = field.split(".")
     here: Any = data
     for step in way:
@@ -142,6 +152,8 @@ def set_field(data: dict[str, Any], field: str, value: Any) -> None:
     if isinstance(here, list):
         here[int(last)] = value
     elif isinstance(here, dict):
+        if value is not None or last != "buffer_bytes":  # without one its buffer is the other
+            here.pop(_OTHER_UNIT.get(last, ""), None)
         here[last] = value
     else:
         raise TypeError(f"{here!r} has no fields")

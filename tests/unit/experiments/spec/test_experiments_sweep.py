@@ -159,6 +159,23 @@ def test_lists_are_entered_by_index() -> None:
 
 
 @pytest.mark.parametrize(
+    ("field", "values", "links"),
+    [
+        ("rate_gbps", [0.004, 0.01], [(4.0, None), (10.0, None)]),
+        ("buffer_bytes", [30_000, 60_000], [(4.0, 30_000), (4.0, 60_000)]),
+    ],
+)
+def test_an_axis_gives_what_the_spec_has_in_another_unit(
+    field: str, values: list[float], links: list[tuple[float, int | None]]
+) -> None:
+    text = TEXT.replace("[workload.long_flows.number]", f"[fabric.link.{field}]")
+    swept = load(text.replace("values: [1, 3]", f"values: {values}"), "tried.yaml", SCHEMES)
+    found = [point.spec.fabric.link for point in points(swept)]
+    assert [(link.rate_mbps, link.buffer_bytes) for link in found[::3]] == links
+    assert check(spec_text(swept), "again.yaml", SCHEMES) == []
+
+
+@pytest.mark.parametrize(
     ("axes", "said"),
     [
         ([axis("x")], "at least one value"),

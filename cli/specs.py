@@ -22,7 +22,7 @@ from experiments.spec.spec import (
     title_with,
     with_all_schemes,
 )
-from experiments.spec.sweep import SweepError, only
+from experiments.spec.sweep import SweepError, only, with_own_claims
 from plain.bounds import first_beyond
 from plain.text_file import read_text
 from plain.yaml_source import Problem, Source, path_of, read
@@ -74,6 +74,7 @@ def load_spec(name: str, schemes: tuple[str, ...] = (), *, lab: bool = False) ->
         labels = [[choice.label for choice in group] for group in (spec.schemes, choices)]
         title = title_with(spec.title, *labels)
         spec = replace(spec, title=title, schemes=choices, baseline=choices[0].label)
+        spec = with_own_claims(spec)
     return LoadedSpec(spec, text, path, source)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from capstan_client.errors import FieldError
 from experiments.spec.serialized import spec_to_dict
-from experiments.spec.spec import Axis, Claim, Spec, spec_from_dict
+from experiments.spec.spec import Axis, Claim, Comparison, Spec, spec_from_dict
 from plain.shown import shown
 
 MOST_POINTS: Final = 200
@@ -67,8 +67,25 @@ def claims_of_points(spec: Spec) -> tuple[Claim, ...]:
     return tuple(claim for claim in spec.claims if not is_across(claim))
 
 
+def with_own_claims(spec: Spec) -> Spec:
+    """Return the spec without claims about schemes, or points of a sweep, that it has no more: `check` refuses them."""
+    there = {choice.label for choice in spec.schemes}
+    ticks = {show(tick) for axis in spec.sweep[:1] for tick in axis.ticks}
+    claims = tuple(claim for claim in spec.claims if _names_only(claim.compare, there, ticks))
+    return replace(spec, claims=claims)
+
+
+def _names_only(compare: Comparison | None, there: set[str], ticks: set[str]) -> bool:
+    """Return whether a comparison is of these schemes, and at these points."""
+    if compare is None:
+        return True
+    return {compare.scheme, compare.against} <= there | {""} and set(map(show, compare.points or ())) <= ticks
+
+
 def only(spec: Spec, wanted: Sequence[str]) -> Spec:
     """Return the spec with these points of its first axis only, given as tables call them (`show`).
+
+    Claims about other points go.
 
     Raises:
         SweepError: there is no sweep, or no such point.
@@ -88,7 +105,7 @@ def only(spec: Spec, wanted: Sequence[str]) -> Spec:
         values=tuple(first.values[index] for index in indices),
         shown=None if first.shown is None else tuple(first.shown[index] for index in indices),
     )
-    return replace(spec, sweep=(axis, *others))
+    return with_own_claims(replace(spec, sweep=(axis, *others)))
 
 
 def check_axes(axes: Sequence[Axis]) -> None:

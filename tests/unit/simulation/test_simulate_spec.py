@@ -238,6 +238,25 @@ def test_the_spec_beside_a_result_is_what_ran(tmp_path: Path) -> None:
     assert (other / "spec.yaml").read_bytes() == (kept / "spec.yaml").read_bytes(), "as its file has it"
 
 
+CLAIMS = """\
+claims:
+  - text: RPS completes short flows sooner.
+    compare: {measure: short-mean, scheme: rps, against: ecmp, at_most: 1}
+  - text: CAPS completes them sooner still.
+    compare: {measure: short-mean, scheme: caps, against: rps, at_most: 1}
+"""
+
+
+def test_the_spec_beside_a_result_has_no_claims_about_schemes_that_did_not_run(tmp_path: Path) -> None:
+    file = tmp_path / "claimed.yaml"
+    file.write_text(f"{load_spec('small').text}{CLAIMS}", encoding="utf-8")
+    changes = ["--scheme", "ecmp", "--scheme", "rps", "--repeats", "1", "--results", str(tmp_path)]
+    assert CliRunner().invoke(capstan, ["simulate", str(file), *changes]).exit_code == 0
+    (kept,) = tmp_path.glob("small-*")
+    spec = load_spec(str(kept / "spec.yaml")).spec
+    assert [claim.text for claim in spec.claims] == ["RPS completes short flows sooner."]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -22,7 +22,7 @@ from experiments.results.sweep_results import sweep_document, sweep_tables, writ
 from experiments.results.tables import milliseconds, new_table
 from experiments.spec.check import SpecError, check, load
 from experiments.spec.serialized import spec_text, spec_to_dict
-from experiments.spec.spec import Axis, Spec, spec_from_dict, with_all_schemes
+from experiments.spec.spec import Axis, Comparison, Spec, spec_from_dict, with_all_schemes
 from experiments.spec.sweep import SweepError, check_axes, grid, only, points, show, words
 from plain.yaml_source import read
 from tests.unit.sent_flows import sent
@@ -356,6 +356,15 @@ def test_single_points_of_the_first_axis_are_taken_by_what_tables_call_them() ->
         only(spec(), ["2"])
     with pytest.raises(SweepError, match="there is no sweep"):
         only(replace(spec(), sweep=()), ["3"])
+
+
+def test_claims_about_points_that_are_left_out_go() -> None:
+    compare = Comparison("short-mean", "caps", "ecmp", at_most=1, points=(1, 3))
+    across = replace(spec().claims[0], compare=compare)
+    one = replace(spec(), sweep=spec().sweep[:1], claims=(*spec().claims, across))
+    assert only(one, ["1", "3"]).claims == one.claims
+    assert only(one, ["3"]).claims == spec().claims
+    assert check(spec_text(only(one, ["3"])), "again.yaml", SCHEMES) == []
 
 
 def test_times_over_the_baseline_have_a_table_of_their_own() -> None:

@@ -98,10 +98,30 @@ def _chosen(names: tuple[str, ...]) -> tuple[SchemeChoice, ...]:
 
 def load_lab_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
     """Return the spec *name* for a lab; ends with exit code 1 also for what only a simulation can have."""
-    loaded = load_spec(name, schemes, lab=True)
+    loaded = _swept(name, load_spec(name, schemes, lab=True), schemes)
     if (problem := no_lab(loaded.spec)) is not None:
         fail(f"{name}: {problem}")
     return loaded
+
+
+def _swept(name: str, loaded: LoadedSpec, chosen: tuple[str, ...]) -> LoadedSpec:
+    """Return a spec whose sweep sets nothing of its own schemes, by their places, where others were *chosen*.
+
+    Ends with exit code 2 for an axis that sets nothing else.
+    """
+    if not chosen:
+        return loaded
+    axes = []
+    for axis in loaded.spec.sweep:
+        fields = tuple(field for field in axis.fields if field.partition(".")[0] != "schemes")
+        if not fields:
+            fail(
+                f"{name}: axis {axis.label!r} of its sweep sets its own schemes alone, so no others can have their "
+                "place: leave --scheme out, or change both in a copy of it",
+                code=2,
+            )
+        axes.append(replace(axis, fields=fields))
+    return replace(loaded, spec=replace(loaded.spec, sweep=tuple(axes)))
 
 
 def simulation_problems(loaded: LoadedSpec) -> list[Problem]:
@@ -152,7 +172,8 @@ class SpecChanges:
 
 def changed_spec(name: str, changes: SpecChanges) -> LoadedSpec:
     """Return the spec *name* with what the options change; ends the program where they do not fit."""
-    return _with_changes(name, load_spec(name, changes.schemes), changes)
+    loaded = _swept(name, load_spec(name, changes.schemes), changes.schemes)
+    return _with_changes(name, loaded, changes)
 
 
 def changed_lab_spec(name: str, changes: SpecChanges) -> LoadedSpec:

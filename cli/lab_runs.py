@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Group
 
-from cli.console import fail, number_range, progress, results, write_text
+from cli.console import fail, need_place, number_range, progress, results, write_text
 from cli.live import Display, hold, print_attempt, print_page, print_restart
 from cli.privileges import give_to_caller, results_for_caller
 from cli.recordings import Recording, write_recording
@@ -102,6 +102,7 @@ def run_sized(loaded: LoadedSpec, chosen: Fit, options: RunOptions) -> Result | 
     The result says how it was sized. Where the machine carries it, a run that the processor limited is repeated. Raises
     what `run_experiment` raises.
     """
+    need_place(options.results)
     spec = chosen.spec
     cores = own_cores().effective
     carried = chosen.load.verdict(cores) == "carries"

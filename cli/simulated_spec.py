@@ -7,7 +7,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from cli.console import fail, number_range, progress, results, write_text
+from cli.console import fail, need_place, number_range, progress, results, write_text
 from cli.recordings import Recording, single_run, write_recording
 from cli.simulated_progress import StepDisplay
 from cli.specs import SpecChanges, changed_spec, need_path_policy
@@ -48,6 +48,7 @@ def run_simulated(name: str, options: SimulationOptions) -> None:
     spec = loaded.spec
     need_path_policy(spec, options.path_policy)
     own_paths = None if options.path_policy is None else read_path_policy(options.path_policy)
+    need_place(options.directory)
     recorder = Recorder(recording.from_ms, recording.for_ms) if recording else None
     try:
         with StepDisplay(spec.title) as display:

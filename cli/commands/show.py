@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cli.console import error_text, progress, results
+from cli.console import error_text, need_place, progress, results
 from cli.live import Display, print_attempt, print_page, print_restart
 from cli.privileges import need_lab, results_for_caller
 from cli.sizing import notice, scale_option, sized
@@ -74,6 +74,7 @@ def show_command(
     need_path_policy(loaded.spec, None)
     if loaded.spec.sweep:
         raise click.UsageError(f"{spec} has a sweep: show takes one experiment on one fabric")
+    need_place(directory)
     chosen_spec = loaded.spec if seed is None else dataclasses.replace(loaded.spec, seed=seed)
     chosen = sized(chosen_spec, fitting=fitting, scale=scale, paths_first=True)
     chosen_spec = chosen.spec

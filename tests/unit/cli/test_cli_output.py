@@ -31,3 +31,21 @@ def test_a_window_to_record_needs_record(option: str, capstan_says: InProcess) -
     done = capstan_says("submit", "small", option, "100", "--api", "http://127.0.0.1:1")
     assert done.returncode == 2
     assert f"{option} is of what --record records: give --record, too" in done.stderr
+
+
+def test_results_that_cannot_be_kept_are_an_error_before_they_are_simulated(
+    tmp_path: Path, capstan_says: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cli.simulated_spec.simulate_spec", None)
+    file = tmp_path / "results"
+    file.write_text("no directory")
+    for results in (file, file / "below"):
+        done = capstan_says("simulate", "small", "--results", str(results))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"--results {results}: {file} is not a directory" in done.stderr
+
+
+def test_evidence_that_cannot_be_written_is_an_error_at_once(tmp_path: Path, capstan_says: InProcess) -> None:
+    done = capstan_says("evidence", "--preset", "small", "--output", str(tmp_path / "no" / "x.md"))
+    assert done.returncode == 2
+    assert "there is no directory" in " ".join(done.stderr.split())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from workloads.plan import offered_capacity_bps
 
 CheckOverrides = Callable[[str, Mapping[str, Any]], str | None]
 """Given a scheme's name and the overrides that it will get: what is wrong with them, or None."""
+_ROUNDING: Final = 1e-9
+"""A load of 1, as flows a second times their size, may come out a little above the capacity."""
 
 
 class Meaning:
@@ -277,7 +279,7 @@ class Meaning:
         except ArrivalsError as error:
             self._say(("workload", "flows", "arrivals"), str(error))
             return
-        if capacity is not None and rate * mean * 8 > capacity:
+        if capacity is not None and rate * mean * 8 > capacity * (1 + _ROUNDING):
             self._say(
                 ("workload", "flows", "arrivals"),
                 f"{rate:.3g} flows/s of {mean / 1e3:.4g} kB on average are {rate * mean * 8 / 1e6:.3g} Mbit/s, "

@@ -69,6 +69,16 @@ def test_flows_of_bursts_are_counted_in_on_periods_alone() -> None:
     assert simulated_s(spec) == pytest.approx(simulated_s(counted))
 
 
+def test_a_load_of_1_is_carried_whatever_is_lost_in_rounding() -> None:
+    full = GOOD.replace("spines: 4", "spines: 2").replace("rate_mbps: 10", "rate_mbps: 4")
+    full = full.replace("bytes: 20000", "bytes: 967").replace("rate_per_s: 5", "load: 1")
+    capacity, rate = 8e6, 8e6 / (8 * 967.0)
+    assert rate * 967.0 * 8 > capacity, "in floating point"
+    assert problems(full) == []
+    [more] = problems(full.replace("load: 1", "load: 1.001"))
+    assert more[1] == "workload.flows.arrivals"
+
+
 def test_the_published_schema_is_the_one_in_use() -> None:
     assert PUBLISHED.read_text() == published_text(), "run: python -m experiments.spec.schema > " + str(
         PUBLISHED

@@ -49,3 +49,14 @@ def test_evidence_that_cannot_be_written_is_an_error_at_once(tmp_path: Path, cap
     done = capstan_says("evidence", "--preset", "small", "--output", str(tmp_path / "no" / "x.md"))
     assert done.returncode == 2
     assert "there is no directory" in " ".join(done.stderr.split())
+
+
+def test_evidence_without_a_claim_leaves_the_document_as_it_is(
+    tmp_path: Path, capstan_says: InProcess
+) -> None:
+    output = tmp_path / "mine.md"
+    output.write_text("kept")
+    done = capstan_says("evidence", "--preset", "small", "--output", str(output))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"no claim is of these presets and papers: {output} stays as it is" in done.stderr
+    assert output.read_text() == "kept"

@@ -10,7 +10,7 @@ from rich.console import Group
 
 from cli.console import fail, need_place, number_range, progress, results, write_text
 from cli.live import Display, hold, print_attempt, print_page, print_restart
-from cli.privileges import give_to_caller, results_for_caller
+from cli.privileges import new_file_for_caller, results_for_caller
 from cli.recordings import Recording, write_recording
 from cli.sizing import notice
 from cli.specs import LoadedSpec, SpecChanges, changed_lab_spec, need_path_policy
@@ -92,8 +92,8 @@ def run_in_lab(
     if recording is not None and recorder is not None:
         if recorder.trace is None:
             fail(f"kept in {result.directory}, but not recorded: {recorder.problem}")
-        write_recording(recorder.trace, recording.path)
-        give_to_caller(recording.path)
+        with new_file_for_caller(recording.path):
+            write_recording(recorder.trace, recording.path)
 
 
 def run_sized(loaded: LoadedSpec, chosen: Fit, options: RunOptions) -> Result | SweepResult:
@@ -140,6 +140,7 @@ def _print(result: Result | SweepResult, json_file: str | None) -> None:
             soft_wrap=True,
         )
     if json_file:
-        write_text(json_text(result.document), json_file)
+        with new_file_for_caller(json_file):
+            write_text(json_text(result.document), json_file)
     if json_file == "-":
         progress.print(f"kept in {result.directory}", markup=False, soft_wrap=True)

@@ -11,7 +11,7 @@ from rich.table import Table
 from benchmarks.busy import idle_figure
 from benchmarks.figures import goal_words, verdict, verdict_notes
 from cli.console import fail, json_option, progress, results, write_json
-from cli.privileges import need_lab
+from cli.privileges import need_lab, new_file_for_caller
 from experiments.run.cpu import sample
 from plain.reading import did_you_mean
 
@@ -69,7 +69,8 @@ def bench_command(name: str | None, json_file: str | None) -> None:
         if json_file != "-":
             _print(benchmark, documents[benchmark])
     if json_file and documents:
-        write_json(_merge(documents), json_file)
+        with new_file_for_caller(json_file):
+            write_json(_merge(documents), json_file)
     if failed:
         fail(f"no figures of {', '.join(failed)} (reasons above)")
 

@@ -63,10 +63,14 @@ def run_simulated(name: str, options: SimulationOptions) -> None:
             )
     except SettingsError as error:
         fail(f"{name}: {error}")
+    unwritten: OSError | None = None
     if options.json_file != "-":
         results.print(sweep_tables(result.document) if spec.sweep else tables(result.document))
     if options.json_file:
-        write_text(json_text(result.document), options.json_file)
+        try:
+            write_text(json_text(result.document), options.json_file)
+        except OSError as error:
+            unwritten = error
     # what takes seconds to load comes after all that is waited for
     numbers = _keep(result, options)
     where = f"kept in {result.directory} and as experiment {number_range(numbers)}"
@@ -74,7 +78,11 @@ def run_simulated(name: str, options: SimulationOptions) -> None:
     with progress.status("drawing"):
         _draw(spec, result)
     if recording is not None and recorder is not None and recorder.trace is not None:
-        write_recording(recorder.trace, recording.path)  # last: where it cannot be written, all else is kept
+        write_recording(recorder.trace, recording.path)  # where it cannot be written, all else is kept
+    if isinstance(unwritten, BrokenPipeError):
+        raise unwritten
+    if unwritten is not None:
+        fail(f"{options.json_file}: {unwritten.strerror}: the JSON document was not written")
 
 
 def _keep(result: Simulated, options: SimulationOptions) -> list[int]:

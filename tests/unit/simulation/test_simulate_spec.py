@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -236,6 +237,23 @@ def test_the_spec_beside_a_result_is_what_ran(tmp_path: Path) -> None:
     (other,) = (tmp_path / "again").glob("small-*")
     assert (other / "flows.csv").read_bytes() == (kept / "flows.csv").read_bytes()
     assert (other / "spec.yaml").read_bytes() == (kept / "spec.yaml").read_bytes(), "as its file has it"
+
+
+def test_a_json_file_that_cannot_be_written_costs_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("cli.simulated_spec.write_text", full)
+    results, file = tmp_path / "results", tmp_path / "x.json"
+    options = ["--scheme", "ecmp", "--scheme", "rps", "--results", str(results), "--json", str(file)]
+    done = CliRunner().invoke(capstan, ["simulate", "small", *options])
+    assert done.exit_code == 1
+    assert f"{file}: No space left on device: the JSON document was not written" in done.output
+    assert "and as experiment 1" in done.output
+    (kept,) = results.glob("small-*")
+    assert (kept / "comparison.svg").is_file()
 
 
 CLAIMS = """\

@@ -10,7 +10,8 @@ from rich.table import Table
 
 from benchmarks.busy import idle_figure
 from benchmarks.figures import goal_words, verdict, verdict_notes
-from cli.console import fail, json_option, progress, results, write_json
+from capstan_client.errors import CapstanError
+from cli.console import error_text, fail, json_option, progress, results, write_json
 from cli.privileges import need_lab, new_file_for_caller
 from experiments.run.cpu import sample
 from plain.reading import did_you_mean
@@ -58,8 +59,8 @@ def bench_command(name: str | None, json_file: str | None) -> None:
         with progress.status(f"bench {benchmark}: {BENCHMARKS[benchmark]}"):
             try:
                 documents[benchmark] = importlib.import_module(f"benchmarks.{benchmark}").run()
-            except RuntimeError as error:
-                progress.print(f"bench {benchmark}: {error}", markup=False, soft_wrap=True)
+            except (CapstanError, RuntimeError, OSError) as error:
+                progress.print(f"bench {benchmark}: {error_text(error)}", markup=False, soft_wrap=True)
                 failed.append(benchmark)
                 continue
         cores = documents[benchmark]["machine"]["cores"]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from cli.commands.bench import BENCHMARKS
 from experiments.spec.check import find_spec
 from tests.unit.cli.command_line import InProcess
 from tests.unit.cli.test_cli_commands import start
+from topologies.namespaces import ProgramMissingError
 
 
 @pytest.mark.slow
@@ -60,3 +64,20 @@ def test_evidence_without_a_claim_leaves_the_document_as_it_is(
     assert (done.returncode, done.stdout) == (2, "")
     assert f"no claim is of these presets and papers: {output} stays as it is" in done.stderr
     assert output.read_text() == "kept"
+
+
+def test_a_benchmark_that_lacks_a_program_is_named_and_leaves_the_others(
+    capstan_says: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run() -> None:
+        raise ProgramMissingError("there is no wrk here")
+
+    module = ModuleType("benchmarks.lacking")
+    module.__dict__["run"] = run
+    monkeypatch.setitem(sys.modules, "benchmarks.lacking", module)
+    monkeypatch.setitem(BENCHMARKS, "lacking", "nothing")
+    monkeypatch.setattr("cli.commands.bench.WITHOUT_LAB", frozenset({"lacking"}))
+    done = capstan_says("bench", "lacking")
+    assert done.returncode == 1
+    assert "bench lacking: there is no wrk here" in done.stderr
+    assert "no figures of lacking (reasons above)" in done.stderr

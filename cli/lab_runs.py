@@ -128,19 +128,26 @@ def run_sized(loaded: LoadedSpec, chosen: Fit, options: RunOptions) -> Result | 
 
 
 def _print(result: Result | SweepResult, json_file: str | None) -> None:
-    if json_file != "-":
-        single = isinstance(result, Result)
-        shown: Group = tables(result.document) if single else sweep_tables(result.document)
-        results.print(shown)
-        numbers = str(result.experiment) if isinstance(result, Result) else number_range(result.experiments)
-        results.print(
-            f"kept in {result.directory} (result.json, {'flows.csv, ' if single else ''}figures) "
-            f"and as experiment {numbers}",
-            markup=False,
-            soft_wrap=True,
-        )
-    if json_file:
-        with new_file_for_caller(json_file):
-            write_text(json_text(result.document), json_file)
+    """Write the JSON document, if it was asked for, and print the result, whichever of both fails."""
+    try:  # first: where the reader of what is printed has gone, as `head` does, printing ends the program
+        if json_file:
+            with new_file_for_caller(json_file):
+                write_text(json_text(result.document), json_file)
+    finally:
+        _print_tables(result, json_file)
+
+
+def _print_tables(result: Result | SweepResult, json_file: str | None) -> None:
     if json_file == "-":
         progress.print(f"kept in {result.directory}", markup=False, soft_wrap=True)
+        return
+    single = isinstance(result, Result)
+    shown: Group = tables(result.document) if single else sweep_tables(result.document)
+    results.print(shown)
+    numbers = str(result.experiment) if isinstance(result, Result) else number_range(result.experiments)
+    results.print(
+        f"kept in {result.directory} (result.json, {'flows.csv, ' if single else ''}figures) "
+        f"and as experiment {numbers}",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -42,8 +42,10 @@ def mark_batch(directory: Path, number: int | None, marks_directory: Path, *, in
     finally:  # whatever ends it: what was marked is kept
         marks = sorted(done, key=lambda mark: (mark.submission.student, mark.submission.lab.number))
         if marks:
-            results.print(table_of(marks))
-            write_marks(marks, marks_directory)
+            try:  # first: where the reader of the table has gone, as `head` does, printing ends the program
+                write_marks(marks, marks_directory)
+            finally:
+                results.print(table_of(marks))
             results.print(
                 f"marks: {marks_directory}/marks.csv, marks.json, and a folder per student", markup=False
             )

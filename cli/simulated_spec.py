@@ -74,9 +74,11 @@ def run_simulated(name: str, options: SimulationOptions) -> None:
     # what takes seconds to load comes after all that is waited for
     numbers = _keep(result, options)
     where = f"kept in {result.directory} and as experiment {number_range(numbers)}"
-    (progress if options.json_file == "-" else results).print(where, markup=False, soft_wrap=True)
-    with progress.status("drawing"):
-        _draw(spec, result)
+    try:
+        with progress.status("drawing"):
+            _draw(spec, result)
+    finally:  # where its reader has gone, as `head` does, printing ends the program
+        (progress if options.json_file == "-" else results).print(where, markup=False, soft_wrap=True)
     if recording is not None and recorder is not None and recorder.trace is not None:
         write_recording(recorder.trace, recording.path)  # where it cannot be written, all else is kept
     if isinstance(unwritten, BrokenPipeError):

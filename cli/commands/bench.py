@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
@@ -53,8 +54,20 @@ def bench_command(name: str | None, json_file: str | None) -> None:
     if name not in WITHOUT_LAB:
         need_lab("bench")
     documents: dict[str, dict[str, Any]] = {}
+    try:
+        failed = _measured([name] if name else list(BENCHMARKS), documents, json_file)
+    finally:  # whatever ends it: what was measured is kept
+        if json_file and documents:
+            with new_file_for_caller(json_file):
+                write_json(_merge(documents), json_file)
+    if failed:
+        fail(f"no figures of {', '.join(failed)} (reasons above)")
+
+
+def _measured(names: Sequence[str], documents: dict[str, dict[str, Any]], json_file: str | None) -> list[str]:
+    """Run benchmarks, add what each gives to *documents* and print it; return the names of those that failed."""
     failed = []
-    for benchmark in [name] if name else list(BENCHMARKS):
+    for benchmark in names:
         before = sample()
         with progress.status(f"bench {benchmark}: {BENCHMARKS[benchmark]}"):
             try:
@@ -69,11 +82,7 @@ def bench_command(name: str | None, json_file: str | None) -> None:
         )
         if json_file != "-":
             _print(benchmark, documents[benchmark])
-    if json_file and documents:
-        with new_file_for_caller(json_file):
-            write_json(_merge(documents), json_file)
-    if failed:
-        fail(f"no figures of {', '.join(failed)} (reasons above)")
+    return failed
 
 
 def _merge(documents: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from types import ModuleType
 
 import pytest
 
+from cli import lab_runs
 from cli.commands.bench import BENCHMARKS
+from experiments.run.experiment import Result
 from experiments.spec.check import find_spec
 from tests.unit.cli.command_line import InProcess
 from tests.unit.cli.test_cli_commands import start
@@ -81,3 +83,17 @@ def test_a_benchmark_that_lacks_a_program_is_named_and_leaves_the_others(
     assert done.returncode == 1
     assert "bench lacking: there is no wrk here" in done.stderr
     assert "no figures of lacking (reasons above)" in done.stderr
+
+
+def test_json_is_written_though_the_reader_of_the_tables_has_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise SystemExit(1)  # as rich does
+
+    monkeypatch.setattr("cli.lab_runs.tables", lambda document: "")
+    monkeypatch.setattr("cli.console.results.print", gone)
+    file = tmp_path / "x.json"
+    with pytest.raises(SystemExit):
+        lab_runs._print(Result({"name": "small"}, tmp_path, 1), str(file))
+    assert json.loads(file.read_text()) == {"name": "small"}

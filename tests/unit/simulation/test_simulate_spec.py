@@ -256,6 +256,23 @@ def test_a_json_file_that_cannot_be_written_costs_nothing_else(
     assert (kept / "comparison.svg").is_file()
 
 
+def test_figures_are_drawn_though_the_reader_of_the_tables_has_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed: list[tuple[object, ...]] = []
+
+    def print_once(*words: object, **_: object) -> None:
+        printed.append(words)
+        if len(printed) > 1:
+            raise SystemExit(1)  # as rich does
+
+    monkeypatch.setattr("cli.console.results.print", print_once)
+    arguments = ["simulate", "small", "--scheme", "ecmp", "--scheme", "rps", "--results", str(tmp_path)]
+    assert CliRunner().invoke(capstan, arguments).exit_code == 1
+    (kept,) = tmp_path.glob("small-*")
+    assert (kept / "comparison.svg").is_file()
+
+
 CLAIMS = """\
 claims:
   - text: RPS completes short flows sooner.

@@ -14,7 +14,7 @@ from classroom.marking import Mark, mark_class
 from classroom.marks import as_csv, as_github_classroom, as_gradescope, as_json, item_of
 from classroom.printable import printable_name
 from classroom.submissions import read_submissions
-from cli.console import fail, progress, results
+from cli.console import fail, need_place, progress, results
 from topologies.cores import own_cores
 
 
@@ -24,6 +24,7 @@ def mark_batch(directory: Path, number: int | None, marks_directory: Path, *, in
     What has been marked is written whatever ends it. Raises SubmissionsError, SandboxError; exits with 1 if some could
     not be marked.
     """
+    need_place(marks_directory, "--marks")
     submissions = read_submissions(directory, number)
     for file in submissions.ignored:
         name = printable_name(file)

@@ -107,6 +107,18 @@ def test_marks_are_written_though_the_reader_of_the_table_has_gone(
     assert "ada,3,step 1,1" in (tmp_path / "marks/marks.csv").read_text()
 
 
+def test_marks_that_can_be_written_nowhere_are_an_error_before_a_class_is_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class_of(tmp_path / "class", "ada")
+    (tmp_path / "marks").write_text("no directory")
+    monkeypatch.setattr("cli.marking.mark_class", None)
+    with pytest.raises(SystemExit) as ended:
+        mark_batch(tmp_path / "class", None, tmp_path / "marks", in_sandbox=False)
+    assert ended.value.code == 2
+    assert f"--marks {tmp_path / 'marks'}: {tmp_path / 'marks'} is not a directory" in capsys.readouterr().err
+
+
 ESCAPE = "\x1b]52;c;cm0gLXJm\x1b\\"
 
 

@@ -97,3 +97,12 @@ def test_json_is_written_though_the_reader_of_the_tables_has_gone(
     with pytest.raises(SystemExit):
         lab_runs._print(Result({"name": "small"}, tmp_path, 1), str(file))
     assert json.loads(file.read_text()) == {"name": "small"}
+
+
+def test_show_takes_only_seeds_that_a_spec_may_have(
+    capstan_says: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cli.commands.show.need_lab", lambda command: None)
+    done = capstan_says("show", "small", "--seed", "2147483648")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--seed must be 0..2147483647" in done.stderr

@@ -75,6 +75,19 @@ def writable(context: click.Context, parameter: click.Parameter, value: W) -> W:
     return value
 
 
+def need_place(directory: Path, option: str = "--results") -> None:
+    """End with exit code 2 unless files can be made in the directory of an option, which need not be there yet.
+
+    To be called before what is to be kept takes minutes.
+    """
+    path = directory.absolute()
+    nearest = next(place for place in (path, *path.parents) if place.exists())
+    if not nearest.is_dir():
+        fail(f"{option} {directory}: {nearest} is not a directory: give another one", code=2)
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        fail(f"{option} {directory}: nothing can be written to {nearest}: give another directory", code=2)
+
+
 def write_json(document: dict[str, Any], file: str) -> None:
     """Write *document* to *file*, or to standard output for ``-``."""
     write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", file)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rich.console import Group
 
-from cli.console import fail, number_range, progress, results, write_text
+from cli.console import fail, need_place, number_range, progress, results, write_text
 from cli.live import Display, hold, print_attempt, print_page, print_restart
-from cli.privileges import give_to_caller, results_for_caller
+from cli.privileges import new_file_for_caller, results_for_caller
 from cli.recordings import Recording, write_recording
 from cli.sizing import notice
 from cli.specs import LoadedSpec, SpecChanges, changed_lab_spec, need_path_policy
@@ -92,8 +92,8 @@ def run_in_lab(
     if recording is not None and recorder is not None:
         if recorder.trace is None:
             fail(f"kept in {result.directory}, but not recorded: {recorder.problem}")
-        write_recording(recorder.trace, recording.path)
-        give_to_caller(recording.path)
+        with new_file_for_caller(recording.path):
+            write_recording(recorder.trace, recording.path)
 
 
 def run_sized(loaded: LoadedSpec, chosen: Fit, options: RunOptions) -> Result | SweepResult:
@@ -102,6 +102,7 @@ def run_sized(loaded: LoadedSpec, chosen: Fit, options: RunOptions) -> Result | 
     The result says how it was sized. Where the machine carries it, a run that the processor limited is repeated. Raises
     what `run_experiment` raises.
     """
+    need_place(options.results)
     spec = chosen.spec
     cores = own_cores().effective
     carried = chosen.load.verdict(cores) == "carries"
@@ -127,18 +128,26 @@ def run_sized(loaded: LoadedSpec, chosen: Fit, options: RunOptions) -> Result | 
 
 
 def _print(result: Result | SweepResult, json_file: str | None) -> None:
-    if json_file != "-":
-        single = isinstance(result, Result)
-        shown: Group = tables(result.document) if single else sweep_tables(result.document)
-        results.print(shown)
-        numbers = str(result.experiment) if isinstance(result, Result) else number_range(result.experiments)
-        results.print(
-            f"kept in {result.directory} (result.json, {'flows.csv, ' if single else ''}figures) "
-            f"and as experiment {numbers}",
-            markup=False,
-            soft_wrap=True,
-        )
-    if json_file:
-        write_text(json_text(result.document), json_file)
+    """Write the JSON document, if it was asked for, and print the result, whichever of both fails."""
+    try:  # first: where the reader of what is printed has gone, as `head` does, printing ends the program
+        if json_file:
+            with new_file_for_caller(json_file):
+                write_text(json_text(result.document), json_file)
+    finally:
+        _print_tables(result, json_file)
+
+
+def _print_tables(result: Result | SweepResult, json_file: str | None) -> None:
     if json_file == "-":
         progress.print(f"kept in {result.directory}", markup=False, soft_wrap=True)
+        return
+    single = isinstance(result, Result)
+    shown: Group = tables(result.document) if single else sweep_tables(result.document)
+    results.print(shown)
+    numbers = str(result.experiment) if isinstance(result, Result) else number_range(result.experiments)
+    results.print(
+        f"kept in {result.directory} (result.json, {'flows.csv, ' if single else ''}figures) "
+        f"and as experiment {numbers}",
+        markup=False,
+        soft_wrap=True,
+    )

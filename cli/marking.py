@@ -14,7 +14,7 @@ from classroom.marking import Mark, mark_class
 from classroom.marks import as_csv, as_github_classroom, as_gradescope, as_json, item_of
 from classroom.printable import printable_name
 from classroom.submissions import read_submissions
-from cli.console import fail, progress, results
+from cli.console import fail, need_place, progress, results
 from topologies.cores import own_cores
 
 
@@ -24,6 +24,7 @@ def mark_batch(directory: Path, number: int | None, marks_directory: Path, *, in
     What has been marked is written whatever ends it. Raises SubmissionsError, SandboxError; exits with 1 if some could
     not be marked.
     """
+    need_place(marks_directory, "--marks")
     submissions = read_submissions(directory, number)
     for file in submissions.ignored:
         name = printable_name(file)
@@ -42,8 +43,10 @@ def mark_batch(directory: Path, number: int | None, marks_directory: Path, *, in
     finally:  # whatever ends it: what was marked is kept
         marks = sorted(done, key=lambda mark: (mark.submission.student, mark.submission.lab.number))
         if marks:
-            results.print(table_of(marks))
-            write_marks(marks, marks_directory)
+            try:  # first: where the reader of the table has gone, as `head` does, printing ends the program
+                write_marks(marks, marks_directory)
+            finally:
+                results.print(table_of(marks))
             results.print(
                 f"marks: {marks_directory}/marks.csv, marks.json, and a folder per student", markup=False
             )

@@ -83,3 +83,15 @@ def give_to_caller(*paths: Path) -> None:
             with suppress(FileNotFoundError):
                 if entry.lstat().st_uid == 0:
                     os.chown(entry, int(user), int(group), follow_symlinks=False)
+
+
+@contextmanager
+def new_file_for_caller(file: str | Path | None) -> Iterator[None]:
+    """Give a file that is made within to the caller of sudo; what was there before, as /dev/null, stays whose it is.
+
+    None, "-": there is none.
+    """
+    made = None if file is None or str(file) == "-" or os.path.lexists(file) else Path(file)
+    yield
+    if made is not None:
+        give_to_caller(made)

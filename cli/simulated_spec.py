@@ -7,7 +7,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from cli.console import fail, number_range, progress, results, write_text
+from cli.console import fail, need_place, number_range, progress, results, write_text
 from cli.recordings import Recording, single_run, write_recording
 from cli.simulated_progress import StepDisplay
 from cli.specs import SpecChanges, changed_spec, need_path_policy
@@ -48,6 +48,7 @@ def run_simulated(name: str, options: SimulationOptions) -> None:
     spec = loaded.spec
     need_path_policy(spec, options.path_policy)
     own_paths = None if options.path_policy is None else read_path_policy(options.path_policy)
+    need_place(options.directory)
     recorder = Recorder(recording.from_ms, recording.for_ms) if recording else None
     try:
         with StepDisplay(spec.title) as display:
@@ -62,18 +63,28 @@ def run_simulated(name: str, options: SimulationOptions) -> None:
             )
     except SettingsError as error:
         fail(f"{name}: {error}")
+    unwritten: OSError | None = None
     if options.json_file != "-":
         results.print(sweep_tables(result.document) if spec.sweep else tables(result.document))
     if options.json_file:
-        write_text(json_text(result.document), options.json_file)
+        try:
+            write_text(json_text(result.document), options.json_file)
+        except OSError as error:
+            unwritten = error
     # what takes seconds to load comes after all that is waited for
     numbers = _keep(result, options)
     where = f"kept in {result.directory} and as experiment {number_range(numbers)}"
-    (progress if options.json_file == "-" else results).print(where, markup=False, soft_wrap=True)
-    with progress.status("drawing"):
-        _draw(spec, result)
+    try:
+        with progress.status("drawing"):
+            _draw(spec, result)
+    finally:  # where its reader has gone, as `head` does, printing ends the program
+        (progress if options.json_file == "-" else results).print(where, markup=False, soft_wrap=True)
     if recording is not None and recorder is not None and recorder.trace is not None:
-        write_recording(recorder.trace, recording.path)  # last: where it cannot be written, all else is kept
+        write_recording(recorder.trace, recording.path)  # where it cannot be written, all else is kept
+    if isinstance(unwritten, BrokenPipeError):
+        raise unwritten
+    if unwritten is not None:
+        fail(f"{options.json_file}: {unwritten.strerror}: the JSON document was not written")
 
 
 def _keep(result: Simulated, options: SimulationOptions) -> list[int]:

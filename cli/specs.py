@@ -22,7 +22,7 @@ from experiments.spec.spec import (
     title_with,
     with_all_schemes,
 )
-from experiments.spec.sweep import SweepError, for_schemes, only
+from experiments.spec.sweep import SweepError, for_schemes, only, with_own_claims
 from plain.bounds import first_beyond
 from plain.text_file import read_text
 from plain.yaml_source import Problem, Source, path_of, read
@@ -78,6 +78,7 @@ def load_spec(name: str, schemes: tuple[str, ...] = (), *, lab: bool = False) ->
         except SweepError as error:
             fail(f"{name}: {error}", code=2)
         spec = replace(spec, title=title, schemes=choices, baseline=choices[0].label, sweep=sweep)
+        spec = with_own_claims(spec)
     return LoadedSpec(spec, text, path, source)
 
 

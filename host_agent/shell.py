@@ -78,6 +78,8 @@ class Agent:
         )
         self._underlay = Underlay(config.underlay_ip, config.underlay_mtu)
         try:
+            # before the device, which would outlive what these refuse where it is kept
+            self._channel = Channel(config, session, mac_of(config.interface), VERSION)
             self._tun = Tun(
                 config.tun,
                 config.overlay,
@@ -89,7 +91,6 @@ class Agent:
         except BaseException:
             self._underlay.close()
             raise
-        self._channel = Channel(config, session, mac_of(config.interface), VERSION)
         self._announcements: Announcements | None = None
         try:
             self._announcements = Announcements()

@@ -17,7 +17,7 @@ from experiments.spec.fitting import SIZED_FOR, FitError, fit, without_sizes
 from experiments.spec.load import REFERENCE
 from experiments.spec.serialized import spec_to_dict
 from experiments.spec.spec import Claim, Spec
-from experiments.spec.sweep import is_across, points, show, words
+from experiments.spec.sweep import is_across, points, show, with_own_claims, words
 from simulation.experiment import simulate_document
 from simulation.fabrics import SettingsError
 from simulation.no_lab import no_lab
@@ -131,7 +131,7 @@ def _compared_alone(spec: Spec, claims: Iterable[Claim], repeats: int) -> Spec:
     named = {label for claim in claims if claim.compare for label in labels(claim.compare)}
     compared = tuple(choice for choice in spec.schemes if choice.label in named)
     baseline = spec.baseline if spec.baseline in named else compared[0].label
-    return replace(spec, schemes=compared, baseline=baseline, repeats=repeats)
+    return with_own_claims(replace(spec, schemes=compared, baseline=baseline, repeats=repeats))
 
 
 def simulate_claims(

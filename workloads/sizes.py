@@ -48,8 +48,13 @@ class Uniform:
     high: float
 
     def mean(self) -> float:
-        """Return the middle of the range, bytes."""
-        return (self.low + self.high) / 2
+        """Return the middle of the range, bytes; what lies below the header counts as that."""
+        if self.low >= HEADER_BYTES:
+            return (self.low + self.high) / 2
+        if self.high <= HEADER_BYTES:
+            return HEADER_BYTES
+        raised = (HEADER_BYTES - self.low) * HEADER_BYTES
+        return (raised + (self.high**2 - HEADER_BYTES**2) / 2) / (self.high - self.low)
 
     def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
         """Return *n* sizes, rounded down, shape (n,)."""
@@ -63,8 +68,8 @@ class Fixed:
     size: float
 
     def mean(self) -> float:
-        """Return the size, bytes."""
-        return self.size
+        """Return the size, bytes, or that of the header, which is the least."""
+        return max(self.size, HEADER_BYTES)
 
     def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
         """Return the size, rounded, *n* times; draws nothing."""

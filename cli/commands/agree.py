@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import fail, json_option, progress, results, write_json
-from cli.privileges import need_lab
+from cli.privileges import need_lab, new_file_for_caller
 from cli.simulated_progress import step_line
 from cli.sizing import fit_option, scale_option, sized
 from cli.spec_options import repeats_option, results_option, schemes_option
@@ -96,7 +96,8 @@ def agree_command(
     except SettingsError as error:
         fail(str(error))
     if json_file:
-        write_json(_document(compared), json_file)
+        with new_file_for_caller(json_file):
+            write_json(_document(compared), json_file)
     if json_file != "-":
         results.print(*warnings(lab), _table(compared))
     if not all(agreement.agrees for agreement in compared):

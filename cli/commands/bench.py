@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
@@ -10,8 +11,9 @@ from rich.table import Table
 
 from benchmarks.busy import idle_figure
 from benchmarks.figures import goal_words, verdict, verdict_notes
-from cli.console import fail, json_option, progress, results, write_json
-from cli.privileges import need_lab
+from capstan_client.errors import CapstanError
+from cli.console import error_text, fail, json_option, progress, results, write_json
+from cli.privileges import need_lab, new_file_for_caller
 from experiments.run.cpu import sample
 from plain.reading import did_you_mean
 
@@ -52,14 +54,26 @@ def bench_command(name: str | None, json_file: str | None) -> None:
     if name not in WITHOUT_LAB:
         need_lab("bench")
     documents: dict[str, dict[str, Any]] = {}
+    try:
+        failed = _measured([name] if name else list(BENCHMARKS), documents, json_file)
+    finally:  # whatever ends it: what was measured is kept
+        if json_file and documents:
+            with new_file_for_caller(json_file):
+                write_json(_merge(documents), json_file)
+    if failed:
+        fail(f"no figures of {', '.join(failed)} (reasons above)")
+
+
+def _measured(names: Sequence[str], documents: dict[str, dict[str, Any]], json_file: str | None) -> list[str]:
+    """Run benchmarks, add what each gives to *documents* and print it; return the names of those that failed."""
     failed = []
-    for benchmark in [name] if name else list(BENCHMARKS):
+    for benchmark in names:
         before = sample()
         with progress.status(f"bench {benchmark}: {BENCHMARKS[benchmark]}"):
             try:
                 documents[benchmark] = importlib.import_module(f"benchmarks.{benchmark}").run()
-            except RuntimeError as error:
-                progress.print(f"bench {benchmark}: {error}", markup=False, soft_wrap=True)
+            except (CapstanError, RuntimeError, OSError) as error:
+                progress.print(f"bench {benchmark}: {error_text(error)}", markup=False, soft_wrap=True)
                 failed.append(benchmark)
                 continue
         cores = documents[benchmark]["machine"]["cores"]
@@ -68,10 +82,7 @@ def bench_command(name: str | None, json_file: str | None) -> None:
         )
         if json_file != "-":
             _print(benchmark, documents[benchmark])
-    if json_file and documents:
-        write_json(_merge(documents), json_file)
-    if failed:
-        fail(f"no figures of {', '.join(failed)} (reasons above)")
+    return failed
 
 
 def _merge(documents: dict[str, dict[str, Any]]) -> dict[str, Any]:

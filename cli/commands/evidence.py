@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from cli.console import progress, results
+from cli.console import fail, need_place, progress, results, writable
 from cli.specs import load_spec
 from experiments.results.tables import tables
 from experiments.spec.check import preset_names
@@ -82,6 +82,7 @@ TABLES_WIDTH: Final = 160
     default=DOCUMENT,
     show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
+    callback=writable,
     help="File to write.",
 )
 def evidence_command(
@@ -105,6 +106,7 @@ def evidence_command(
     if on_switches:
         _run_on_switches(papers, presets, directory, quick=quick)
         merge, quick, papers, presets = True, False, (), ()
+    need_place(directory)
     notes = read_notes()
     document = (
         read_document(output.read_text(encoding="utf-8")) if merge and output.exists() else Document({})
@@ -134,6 +136,8 @@ def evidence_command(
             rows = with_switches([entry.row for entry in mine], spec, directory)
             mine = [replace(entry, row=row) for entry, row in zip(mine, rows, strict=True)]
             entries += [entry for entry in mine if merge or not papers or entry.row.paper in papers]
+    if not entries and (papers or presets):
+        fail(f"no claim is of these presets and papers: {output} stays as it is", code=2)
     text = markdown(entries, notes, quick=quick, earlier=document.earlier - simulated, missing=missing)
     output.write_text(text, encoding="utf-8")
     rows_file = ROWS if output == DOCUMENT else output.with_suffix(".json")

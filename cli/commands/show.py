@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import click
 
-from cli.console import error_text, progress, results
+from cli.console import error_text, need_place, progress, results
 from cli.live import Display, print_attempt, print_page, print_restart
 from cli.privileges import need_lab, results_for_caller
 from cli.sizing import notice, scale_option, sized
 from cli.spec_options import results_option, schemes_option
-from cli.specs import load_lab_spec, need_path_policy
+from cli.specs import SpecChanges, changed_lab_spec, need_path_policy
 from experiments.results.tables import tables
 from experiments.run.deployment import Deployment
 from experiments.run.experiment import Result
@@ -70,12 +69,12 @@ def show_command(
     need_lab("show")
     from engine.held_lab import HeldQueue
 
-    loaded = load_lab_spec(spec, schemes)
+    loaded = changed_lab_spec(spec, SpecChanges(seed=seed, schemes=schemes))
     need_path_policy(loaded.spec, None)
     if loaded.spec.sweep:
         raise click.UsageError(f"{spec} has a sweep: show takes one experiment on one fabric")
-    chosen_spec = loaded.spec if seed is None else dataclasses.replace(loaded.spec, seed=seed)
-    chosen = sized(chosen_spec, fitting=fitting, scale=scale, paths_first=True)
+    need_place(directory)
+    chosen = sized(loaded.spec, fitting=fitting, scale=scale, paths_first=True)
     chosen_spec = chosen.spec
     served = None if controller is None else ServedController.find(controller)
     deployment = Deployment(
@@ -107,7 +106,7 @@ def show_command(
                 show(
                     deployment,
                     chosen_spec,
-                    spec_text(chosen_spec) if chosen.changes or schemes or seed is not None else loaded.text,
+                    spec_text(chosen_spec) if chosen.changes else loaded.text,
                     results=directory,
                     keep=keep_results,
                     on_progress=display.update,

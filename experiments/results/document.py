@@ -333,9 +333,20 @@ def new_directory(results: Path, name: str, started: datetime) -> Path:
 
 
 def write_result(directory: Path, document: Mapping[str, Any], runs: Sequence[Run], spec_text: str) -> Path:
-    """Write result.json, flows.csv, tables.txt and spec.yaml into a directory; returns it."""
-    (directory / "result.json").write_text(json_text(document), encoding="utf-8")
+    """Write flows.csv, tables.txt, spec.yaml and, once these are there, result.json into a directory; return it."""
     (directory / "flows.csv").write_text(flow_table(runs), encoding="utf-8")
     (directory / "tables.txt").write_text(text_of(tables(document)), encoding="utf-8")
     (directory / "spec.yaml").write_text(spec_text, encoding="utf-8")
+    write_document(directory, document)
     return directory
+
+
+def write_document(directory: Path, document: Mapping[str, Any]) -> None:
+    """Write result.json, whole or not at all: what reads results takes a directory with one for a result."""
+    draft = directory / ".result.json.new"
+    try:
+        draft.write_text(json_text(document), encoding="utf-8")
+        draft.replace(directory / "result.json")
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

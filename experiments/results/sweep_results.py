@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.results.claims import RATIOS, WORDS, compared, find_across, heading, verdict_text
-from experiments.results.document import FORMAT, json_text, text_of
+from experiments.results.document import FORMAT, text_of, write_document
 from experiments.results.notes import congestion_words
 from experiments.results.notices import unlike_notices
 from experiments.results.run_shares import SHARES
@@ -88,11 +88,11 @@ def sweep_document(spec: Spec, results: Sequence[tuple[tuple[Any, ...], Path, Do
 
 
 def write_sweep(directory: Path, document: Document, spec_text: str) -> None:
-    """Write result.json, points.csv, tables.txt and spec.yaml of a sweep."""
+    """Write points.csv, tables.txt and spec.yaml of a sweep, and at last its result.json."""
     (directory / "points.csv").write_text(point_table(document), encoding="utf-8")
-    (directory / "result.json").write_text(json_text(document), encoding="utf-8")
     (directory / "tables.txt").write_text(text_of(sweep_tables(document)), encoding="utf-8")
     (directory / "spec.yaml").write_text(spec_text, encoding="utf-8")
+    write_document(directory, document)
 
 
 def point_table(document: Document) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -109,18 +111,26 @@ def show(
         seed += 1
 
 
-def remove_older(rounds: Path, keep: int) -> None:
-    """Remove all results below *rounds* but the newest."""
-    finished = [path for path in rounds.iterdir() if (path / "result.json").exists()]
-    for path in sorted(finished, key=lambda path: path.stat().st_mtime)[:-keep]:
-        shutil.rmtree(path)
+def remove_older(rounds: Path, keep: int, newest: Path | None = None) -> None:
+    """Remove all results below *rounds* but the newest. Another `show` may remove some meanwhile.
+
+    newest: one of them, whatever the clock says: it may have been set back. None: the clock is believed.
+    """
+    made_at: dict[Path, float] = {}
+    for path in rounds.iterdir():
+        with suppress(FileNotFoundError):
+            if (path / "result.json").exists():
+                made_at[path] = math.inf if path == newest else path.stat().st_mtime
+    for path in sorted(made_at, key=lambda path: made_at[path])[:-keep]:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(path)
 
 
 def _keeper(rounds: Path, spec: Spec, text: str, keep: int) -> Callable[[Any, Sequence[Run]], Path]:
     def write(document: Any, runs: Sequence[Run]) -> Path:
         started = datetime.fromisoformat(document["started"])
         directory = write_result(new_directory(rounds, spec.name, started), document, runs, text)
-        remove_older(rounds, keep)
+        remove_older(rounds, keep, directory)
         return directory
 
     return write

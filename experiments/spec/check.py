@@ -13,7 +13,7 @@ from experiments.spec.meaning import CheckOverrides, Meaning
 from experiments.spec.schema_problems import against_schema
 from experiments.spec.spec import Axis, Spec, spec_from_dict
 from experiments.spec.sweep import SweepError, check_axes, grid, words
-from plain.reading import build, did_you_mean
+from plain.reading import PlainError, build, did_you_mean
 from plain.yaml_source import MOST_PROBLEMS, Problem, Source, read, text_of
 from plain.yaml_source import Path as FieldPath
 
@@ -109,7 +109,11 @@ def _sweep(
     """Yield what is wrong with a sweep, and with the specs that it stands for where the spec itself is fine."""
     if not source.data.get("sweep") or any(problem.path.startswith("sweep") for problem in problems):
         return
-    axes = tuple(build(Axis, item, "sweep") for item in source.data["sweep"])
+    try:
+        axes = tuple(build(Axis, item, "sweep") for item in source.data["sweep"])
+    except PlainError as error:
+        yield Problem(*source.place(("sweep",)), "sweep", f"{error.where}: {error.what}")
+        return
     try:
         check_axes(axes)
         data = list(grid(source.data, axes))

@@ -14,6 +14,7 @@ from capstan_client.errors import CapstanError
 from experiments.spec.load import CARRIED_SHARE, SAME_MACHINE, Load, PacketCosts, load_of
 from experiments.spec.spec import Axis, Spec
 from experiments.spec.sweep import points
+from plain.bounds import bounded_fields, first_beyond
 from topologies.fabric_spec import FabricSpec
 from topologies.links import Link
 from workloads.description import Workload
@@ -23,6 +24,7 @@ LEAST_PATHS: Final = 8
 LEAST_SCALE: Final = 0.02
 SIZED_FOR: Final = "sized for"
 """Begin of what a result says of how it was sized."""
+_LONGEST_TIMEOUT_S: Final = float(bounded_fields(Spec)["timeout_s"].le or 0)
 _SLOWER_FIELDS: Final = ("rate_mbps", "rate_gbps", "rate_per_s")
 _LONGER_FIELDS: Final = (
     "duration_s",
@@ -117,7 +119,14 @@ def _without_paths(spec: Spec, paths: int, changes: list[str]) -> Spec:
 
 def _with_slower_links(spec: Spec, scale: float, changes: list[str]) -> Spec:
     changes.append(f"links at {scale:.2g} of their rates, times {1 / scale:.3g} times as long")
-    return slower(spec, scale)
+    light = slower(spec, scale)
+    wrong = first_beyond(light)
+    if wrong is not None:
+        field, rule = wrong
+        raise FitError(
+            f"links at {scale:.2g} of their rates take longer times, and {field} {rule}: make it shorter"
+        )
+    return light
 
 
 def without_sizes(data: Any) -> Any:
@@ -174,14 +183,14 @@ def _paths_carried(spec: Spec, cores: float, costs: PacketCosts) -> int:
 
 
 def slower(spec: Spec, scale: float) -> Spec:
-    """Return *spec* with all rates times *scale* (below 1) and all times of its own over it."""
+    """Return *spec* with all rates times *scale* (below 1) and all times of its own over it; time-outs have an end."""
     return replace(
         spec,
         fabric=_slower_fabric(spec.fabric, scale),
         workload=_slower_workload(spec.workload, scale),
         warm_up_s=spec.warm_up_s / scale,
         quiet_s=None if spec.quiet_s is None else spec.quiet_s / scale,
-        timeout_s=spec.timeout_s / scale,
+        timeout_s=min(spec.timeout_s / scale, _LONGEST_TIMEOUT_S),
         sweep=tuple(_slower_axis(axis, scale) for axis in spec.sweep),
     )
 

@@ -108,7 +108,10 @@ def _offered_bps(spec: Spec) -> float:
     """Return the bits a second that the workload puts through the fabric."""
     capacity, access = spec.capacity_bps(), spec.fabric.access.rate_mbps
     if capacity is None:
-        raise ValueError("a fabric with unshaped links between its switches carries what the processors give")
+        raise ValueError(
+            "unshaped links between switches carry what the processors give, so nothing says how large a run is: "
+            "give all of them a rate_mbps"
+        )
     flows = spec.workload.flows
     mean = mean_bytes(parts(flows))
     short_bps = flow_rate(flows.arrivals, capacity, mean) * mean * 8

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from experiments.spec.simulated import Simulation, buffer_problem
-from experiments.spec.spec import ALL_SCHEMES, PARTS_OF_A_WHOLE, is_scheme_file, scheme_choice, uplinks_bps
+from experiments.spec.spec import (
+    ALL_SCHEMES,
+    PARTS_OF_A_WHOLE,
+    Claim,
+    is_scheme_file,
+    scheme_choice,
+    uplinks_bps,
+)
 from experiments.spec.sweep import show
 from plain.overrides import merge
 from plain.reading import PlainError, build, did_you_mean
 from plain.shown import shown
 from plain.yaml_source import Path as FieldPath
-from plain.yaml_source import Problem, Source, text_of
+from plain.yaml_source import Problem, Source, path_of, text_of
 from topologies.fabric_spec import FabricSpec, FabricSpecError
 from workloads.applications import ApplicationsError, hosts_of, mean_bytes, parts
 from workloads.arrivals import ArrivalsError, busy_s, flow_rate, start_times
@@ -23,8 +30,11 @@ from workloads.description import MOST_FLOWS, SOURCE_PORTS, Endpoint, Transport,
 from workloads.patterns import PatternError, senders
 from workloads.plan import offered_capacity_bps
 
+T = TypeVar("T")
 CheckOverrides = Callable[[str, Mapping[str, Any]], str | None]
 """Given a scheme's name and the overrides that it will get: what is wrong with them, or None."""
+_ROUNDING: Final = 1e-9
+"""A load of 1, as flows a second times their size, may come out a little above the capacity."""
 
 
 class Meaning:
@@ -61,6 +71,17 @@ class Meaning:
                 return False
         here = text_of(path)
         return not any(bad == here or bad.startswith((f"{here}.", f"{here}[")) for bad in self._bad)
+
+    def _built(self, kind: type[T], *path: str | int) -> T | None:
+        """Return what a part that fits the schema stands for; None: a number of it is beyond what a float holds."""
+        part: Any = self._data
+        for step in path:
+            part = part[step]
+        try:
+            return build(kind, part, text_of(path))
+        except PlainError as error:
+            self._say(path_of(error.where), error.what)
+            return None
 
     def _schemes(self, known: Collection[str], check_overrides: CheckOverrides | None) -> None:
         items = self._data.get("schemes")
@@ -105,7 +126,7 @@ class Meaning:
     def _claims(self, labels: Collection[str]) -> None:
         claims = self._data.get("claims")
         for index, item in enumerate(claims if isinstance(claims, list) else []):
-            if not self._fits("claims", index):
+            if not self._fits("claims", index) or self._built(Claim, "claims", index) is None:
                 continue
             compare, where = item.get("compare"), ("claims", index, "compare")
             if compare is None:
@@ -152,6 +173,8 @@ class Meaning:
     def _points_of_claim(self, compare: Mapping[str, Any], where: tuple[str | int, ...]) -> None:
         """Say what is wrong with the two points of a sweep that a claim compares."""
         axes = self._data.get("sweep")
+        if axes is not None and not self._fits("sweep"):
+            return
         if not isinstance(axes, list) or len(axes) != 1 or not isinstance(axes[0], dict):
             self._say(where, "needs a sweep over one axis")
             return
@@ -211,7 +234,9 @@ class Meaning:
     def _workload(self) -> Workload | None:
         if not self._fits("workload"):
             return None
-        workload = build(Workload, self._data["workload"], "workload")
+        workload = self._built(Workload, "workload")
+        if workload is None:
+            return None
         flows = workload.flows
         fine = True
         try:
@@ -219,6 +244,9 @@ class Meaning:
         except ApplicationsError as error:
             self._say(("workload", "flows", *error.path), str(error))
             fine = False
+        except OverflowError:
+            self._say(("workload", "flows", "sizes"), "is beyond what a float holds")
+            return None
         large = workload.large_limit_bytes
         if large is not None and large <= workload.short_limit_bytes:
             self._say(
@@ -277,7 +305,7 @@ class Meaning:
         except ArrivalsError as error:
             self._say(("workload", "flows", "arrivals"), str(error))
             return
-        if capacity is not None and rate * mean * 8 > capacity:
+        if capacity is not None and rate * mean * 8 > capacity * (1 + _ROUNDING):
             self._say(
                 ("workload", "flows", "arrivals"),
                 f"{rate:.3g} flows/s of {mean / 1e3:.4g} kB on average are {rate * mean * 8 / 1e6:.3g} Mbit/s, "

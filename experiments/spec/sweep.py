@@ -11,10 +11,17 @@ from typing import Any, Final
 
 from capstan_client.errors import FieldError
 from experiments.spec.serialized import spec_to_dict
-from experiments.spec.spec import Axis, Claim, Spec, spec_from_dict
+from experiments.spec.spec import Axis, Claim, Comparison, Spec, spec_from_dict
 from plain.shown import shown
 
 MOST_POINTS: Final = 200
+_OTHER_UNIT: Final[Mapping[str, str]] = {
+    "rate_gbps": "rate_mbps",
+    "rate_mbps": "rate_gbps",
+    "buffer_bytes": "buffer_packets",
+    "buffer_packets": "buffer_bytes",
+}
+"""Fields of a link that say the same, of which it has one."""
 _MOST_WHOLE: Final = 1e15
 """Below, whole numbers are shown with all digits: seeds like 20261122 and 20261123 are two."""
 
@@ -60,8 +67,25 @@ def claims_of_points(spec: Spec) -> tuple[Claim, ...]:
     return tuple(claim for claim in spec.claims if not is_across(claim))
 
 
+def with_own_claims(spec: Spec) -> Spec:
+    """Return the spec without claims about schemes, or points of a sweep, that it has no more: `check` refuses them."""
+    there = {choice.label for choice in spec.schemes}
+    ticks = {show(tick) for axis in spec.sweep[:1] for tick in axis.ticks}
+    claims = tuple(claim for claim in spec.claims if _names_only(claim.compare, there, ticks))
+    return replace(spec, claims=claims)
+
+
+def _names_only(compare: Comparison | None, there: set[str], ticks: set[str]) -> bool:
+    """Return whether a comparison is of these schemes, and at these points."""
+    if compare is None:
+        return True
+    return {compare.scheme, compare.against} <= there | {""} and set(map(show, compare.points or ())) <= ticks
+
+
 def only(spec: Spec, wanted: Sequence[str]) -> Spec:
     """Return the spec with these points of its first axis only, given as tables call them (`show`).
+
+    Claims about other points go.
 
     Raises:
         SweepError: there is no sweep, or no such point.
@@ -81,7 +105,7 @@ def only(spec: Spec, wanted: Sequence[str]) -> Spec:
         values=tuple(first.values[index] for index in indices),
         shown=None if first.shown is None else tuple(first.shown[index] for index in indices),
     )
-    return replace(spec, sweep=(axis, *others))
+    return with_own_claims(replace(spec, sweep=(axis, *others)))
 
 
 def for_schemes(axes: Sequence[Axis], own: Sequence[str], chosen: Sequence[str]) -> tuple[Axis, ...]:
@@ -158,7 +182,10 @@ def grid(data: Mapping[str, Any], axes: Sequence[Axis]) -> Iterator[tuple[tuple[
 
 
 def set_field(data: dict[str, Any], field: str, value: Any) -> None:
-    """Set what a dotted path names; objects on the way that are not there yet are made."""
+    """Set what a dotted path names; objects on the way that are not there yet are made.
+
+    What a link says of the same in another unit goes: written specs have all rates in Mbit/s, and a buffer of each.
+    """
     *way, last = field.split(".")
     here: Any = data
     for step in way:
@@ -171,6 +198,8 @@ def set_field(data: dict[str, Any], field: str, value: Any) -> None:
     if isinstance(here, list):
         here[int(last)] = value
     elif isinstance(here, dict):
+        if value is not None or last != "buffer_bytes":  # without one its buffer is the other
+            here.pop(_OTHER_UNIT.get(last, ""), None)
         here[last] = value
     else:
         raise TypeError(f"{here!r} has no fields")

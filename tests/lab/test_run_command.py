@@ -62,7 +62,7 @@ def state_of_experiment(tmp_path: Path) -> str:
 
 
 def test_results_belong_to_who_called_sudo_and_the_database_is_one_file(tmp_path: Path) -> None:
-    process = start(tmp_path, 5)
+    process = start(tmp_path, 5, "run", "--json", str(tmp_path / "whole.json"))
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     assert "Completion time of short flows" in out
@@ -70,7 +70,7 @@ def test_results_belong_to_who_called_sudo_and_the_database_is_one_file(tmp_path
     names = {path.name for path in results.iterdir()}
     assert "capstan.db" in names
     assert not {"capstan.db-wal", "capstan.db-shm"} & names
-    made = [results.parent, results, *results.rglob("*")]
+    made = [results.parent, results, *results.rglob("*"), tmp_path / "whole.json"]
     assert len(made) > 6
     assert {(path.stat().st_uid, path.stat().st_gid) for path in made} == {(CALLER, CALLER)}
     assert tmp_path.stat().st_uid == os.getuid(), "what was there before stays as it was"

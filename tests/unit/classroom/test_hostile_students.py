@@ -88,6 +88,37 @@ def test_what_was_marked_is_written_when_the_marking_is_ended(
     assert "ada,3,step 1,1" in (tmp_path / "marks/marks.csv").read_text()
 
 
+def test_marks_are_written_though_the_reader_of_the_table_has_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class_of(tmp_path / "class", "ada")
+
+    def one(submissions: Any, at_once: int, *, in_sandbox: bool, marked: Any) -> list[Mark]:
+        marked(Mark(submissions[0], (CheckResult(True, "step 1: good"),), None))
+        return []
+
+    def gone(*_: object, **__: object) -> None:
+        raise SystemExit(1)  # as rich does
+
+    monkeypatch.setattr("cli.marking.mark_class", one)
+    monkeypatch.setattr("cli.console.results.print", gone)
+    with pytest.raises(SystemExit):
+        mark_batch(tmp_path / "class", None, tmp_path / "marks", in_sandbox=False)
+    assert "ada,3,step 1,1" in (tmp_path / "marks/marks.csv").read_text()
+
+
+def test_marks_that_can_be_written_nowhere_are_an_error_before_a_class_is_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class_of(tmp_path / "class", "ada")
+    (tmp_path / "marks").write_text("no directory")
+    monkeypatch.setattr("cli.marking.mark_class", None)
+    with pytest.raises(SystemExit) as ended:
+        mark_batch(tmp_path / "class", None, tmp_path / "marks", in_sandbox=False)
+    assert ended.value.code == 2
+    assert f"--marks {tmp_path / 'marks'}: {tmp_path / 'marks'} is not a directory" in capsys.readouterr().err
+
+
 ESCAPE = "\x1b]52;c;cm0gLXJm\x1b\\"
 
 

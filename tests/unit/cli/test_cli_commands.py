@@ -18,7 +18,7 @@ from cli.commands.bench import BENCHMARKS
 from cli.commands.test import SMALL_LAB
 from cli.overview import SECTIONS
 from cli.sizing import duration
-from cli.specs import load_spec
+from cli.specs import SpecChanges, changed_lab_spec, load_spec
 from controller.schemes import loader
 from engine.submission import preset_submission
 from experiments.spec.check import preset_names
@@ -345,6 +345,12 @@ def test_a_spec_s_title_says_which_schemes_run_in_place_of_its_own() -> None:
     title = load_spec("small").spec.title
     assert load_spec("small", ("caps", "rps", "ecmp")).spec.title == title
     assert load_spec("small", ("ecmp",)).spec.title == f"{title} (only ecmp)"
+
+
+def test_a_sweep_sets_nothing_of_schemes_that_have_the_place_of_its_own() -> None:
+    spec = changed_lab_spec("capton-fig8", SpecChanges(schemes=("capton", "ecmp"))).spec
+    assert [axis.fields for axis in spec.sweep] == [("workload.flows.arrivals.load",)]
+    assert [point.spec.schemes for point in points(spec)] == [spec.schemes] * 4
 
 
 def test_the_time_that_a_spec_takes_is_that_of_its_arrivals_and_what_is_between(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.privileges import lab_obstacle
+from cli.privileges import lab_obstacle, new_file_for_caller
 from tests.unit.cli.command_line import ENVIRONMENT, InProcess
 from tests.waiting import PATIENCE_S
 
@@ -126,6 +126,22 @@ def test_without_root_or_a_sudo_that_asks_nothing_there_are_no_labs(
         (tmp_path / "sudo").chmod(0o755)
     obstacle = lab_obstacle()
     assert (obstacle is None) if words is None else (obstacle is not None and words in obstacle)
+
+
+def test_only_a_file_that_is_new_is_given_to_who_called_sudo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Path] = []
+    monkeypatch.setattr("cli.privileges.give_to_caller", lambda *paths: given.extend(paths))
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    old.write_text("{}")
+    for file in (old, new):
+        with new_file_for_caller(str(file)):
+            file.write_text("{}")
+    for nothing in ("-", None):
+        with new_file_for_caller(nothing):
+            pass
+    assert given == [new]
 
 
 @pytest.mark.slow

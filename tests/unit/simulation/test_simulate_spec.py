@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -238,6 +239,59 @@ def test_the_spec_beside_a_result_is_what_ran(tmp_path: Path) -> None:
     (other,) = (tmp_path / "again").glob("small-*")
     assert (other / "flows.csv").read_bytes() == (kept / "flows.csv").read_bytes()
     assert (other / "spec.yaml").read_bytes() == (kept / "spec.yaml").read_bytes(), "as its file has it"
+
+
+def test_a_json_file_that_cannot_be_written_costs_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("cli.simulated_spec.write_text", full)
+    results, file = tmp_path / "results", tmp_path / "x.json"
+    options = ["--scheme", "ecmp", "--scheme", "rps", "--results", str(results), "--json", str(file)]
+    done = CliRunner().invoke(capstan, ["simulate", "small", *options])
+    assert done.exit_code == 1
+    assert f"{file}: No space left on device: the JSON document was not written" in done.output
+    assert "and as experiment 1" in done.output
+    (kept,) = results.glob("small-*")
+    assert (kept / "comparison.svg").is_file()
+
+
+def test_figures_are_drawn_though_the_reader_of_the_tables_has_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed: list[tuple[object, ...]] = []
+
+    def print_once(*words: object, **_: object) -> None:
+        printed.append(words)
+        if len(printed) > 1:
+            raise SystemExit(1)  # as rich does
+
+    monkeypatch.setattr("cli.console.results.print", print_once)
+    arguments = ["simulate", "small", "--scheme", "ecmp", "--scheme", "rps", "--results", str(tmp_path)]
+    assert CliRunner().invoke(capstan, arguments).exit_code == 1
+    (kept,) = tmp_path.glob("small-*")
+    assert (kept / "comparison.svg").is_file()
+
+
+CLAIMS = """\
+claims:
+  - text: RPS completes short flows sooner.
+    compare: {measure: short-mean, scheme: rps, against: ecmp, at_most: 1}
+  - text: CAPS completes them sooner still.
+    compare: {measure: short-mean, scheme: caps, against: rps, at_most: 1}
+"""
+
+
+def test_the_spec_beside_a_result_has_no_claims_about_schemes_that_did_not_run(tmp_path: Path) -> None:
+    file = tmp_path / "claimed.yaml"
+    file.write_text(f"{load_spec('small').text}{CLAIMS}", encoding="utf-8")
+    changes = ["--scheme", "ecmp", "--scheme", "rps", "--repeats", "1", "--results", str(tmp_path)]
+    assert CliRunner().invoke(capstan, ["simulate", str(file), *changes]).exit_code == 0
+    (kept,) = tmp_path.glob("small-*")
+    spec = load_spec(str(kept / "spec.yaml")).spec
+    assert [claim.text for claim in spec.claims] == ["RPS completes short flows sooner."]
 
 
 @pytest.mark.parametrize(

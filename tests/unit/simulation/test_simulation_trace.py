@@ -24,10 +24,11 @@ def test_the_common_trace_is_the_published_one() -> None:
     assert hashlib.sha256(as_csv(common_trace()).encode()).hexdigest() == SHA256 == common_trace().sha256()
 
 
-def test_a_trace_reads_as_it_was_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_trace_reads_as_it_was_written(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "trace.csv"
     trace = common_trace().first(50)
-    path.write_text(as_csv(trace))
+    path.write_text(as_csv(trace), encoding=encoding)
     again = read_trace(path)
     assert as_csv(again) == as_csv(trace)
     assert not again.levels.any()

@@ -66,6 +66,22 @@ def test_fixed() -> None:
 
 
 @pytest.mark.parametrize(
+    "sizes",
+    [
+        Sizes("fixed", bytes=1),
+        Sizes("fixed", bytes=1000, scale=0.001),
+        Sizes("uniform", low_bytes=1, high_bytes=9),
+        Sizes("uniform", low_bytes=1, high_bytes=40),
+        Sizes("mix", low_bytes=1, high_bytes=40, bytes=2, large_share=0.5),
+    ],
+)
+def test_the_mean_is_that_of_what_is_sent_where_flows_are_as_small_as_can_be(sizes: Sizes) -> None:
+    drawn = distribution(sizes).sample(np.random.default_rng(4), 40_000)
+    assert drawn.min() == HEADER_BYTES
+    assert distribution(sizes).mean() == pytest.approx(drawn.mean(), rel=0.05)
+
+
+@pytest.mark.parametrize(
     ("sizes", "message"),
     [
         (Sizes("uniform", low_bytes=5), "need high_bytes"),

@@ -1,4 +1,5 @@
 import csv
+import errno
 import io
 import json
 from dataclasses import asdict, replace
@@ -260,6 +261,26 @@ def test_results_are_kept_and_never_overwritten(tmp_path: Path) -> None:
     assert first != second
     assert {path.name for path in first.iterdir()} == {"result.json", "flows.csv", "tables.txt", "spec.yaml"}
     assert json.loads((second / "result.json").read_text())["name"] == "small"
+
+
+@pytest.mark.parametrize("file", ["tables.txt", "result.json"])
+def test_a_result_that_a_full_disk_has_no_room_for_is_none(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_text
+
+    def full(path: Path, text: str, encoding: str) -> int:
+        write(path, text[:9] if file in path.name else text, encoding=encoding)
+        if file in path.name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return len(text)
+
+    spec = spec_small()
+    runs = runs_of(spec)
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_result(tmp_path, document(spec, runs), runs, "name: small\n")
+    assert not [path for path in tmp_path.iterdir() if "result.json" in path.name]
 
 
 STAT = """cpu  100 0 50 800 50 0 0 0 0 0

@@ -19,6 +19,8 @@ from plain.overrides import merge
 from plain.reading import build
 
 SCHEMES = ["ecmp", "rps", "caps", "caps-spray", "rps-inorder"]
+HUGE = "9" * 400
+"""A whole number that no float holds."""
 GOOD = """\
 name: mine
 title: A test
@@ -69,6 +71,16 @@ def test_flows_of_bursts_are_counted_in_on_periods_alone() -> None:
     assert simulated_s(spec) == pytest.approx(simulated_s(counted))
 
 
+def test_a_load_of_1_is_carried_whatever_is_lost_in_rounding() -> None:
+    full = GOOD.replace("spines: 4", "spines: 2").replace("rate_mbps: 10", "rate_mbps: 4")
+    full = full.replace("bytes: 20000", "bytes: 967").replace("rate_per_s: 5", "load: 1")
+    capacity, rate = 8e6, 8e6 / (8 * 967.0)
+    assert rate * 967.0 * 8 > capacity, "in floating point"
+    assert problems(full) == []
+    [more] = problems(full.replace("load: 1", "load: 1.001"))
+    assert more[1] == "workload.flows.arrivals"
+
+
 def test_the_published_schema_is_the_one_in_use() -> None:
     assert PUBLISHED.read_text() == published_text(), "run: python -m experiments.spec.schema > " + str(
         PUBLISHED
@@ -114,6 +126,8 @@ def test_presets_are_right_and_their_plans_can_be_made(name: str) -> None:
         ("count: 10", "duration_s: 0.01", 10, "workload.flows.duration_s", "less than one flow"),
         ("kind: fixed", "kind: fix", 11, "workload.flows.sizes.kind", "did you mean 'fixed'"),
         ("bytes: 20000", "low_bytes: 2", 11, "workload.flows.sizes", "low_bytes does not belong"),
+        ("bytes: 20000", f"bytes: {HUGE}", 11, "workload.flows.sizes", "beyond what a float holds"),
+        ("rate_per_s: 5", f"rate_per_s: {HUGE}", 12, "workload.flows.arrivals.rate_per_s", "beyond what a"),
         (
             "rate_per_s: 5",
             "rate_per_s: 1000",
@@ -203,6 +217,24 @@ def test_a_claim_may_compare_two_points_of_a_sweep_that_it_has() -> None:
     assert compared("measure: short-p99, points: [20, 20]", "caps-1") == []
     ((path, message),) = compared("measure: short-mean, points: [20, 20]")
     assert (path, "compared with itself" in message) == ("claims[0].compare.points", True)
+
+
+@pytest.mark.parametrize(
+    ("axis", "limit", "path"),
+    [
+        ("values: 5", "1", "sweep[0].values"),
+        ("values: [10, 20], shown: 5", "1", "sweep[0].shown"),
+        (f"values: [10, 20], shown: [1, {HUGE}]", "1", "sweep"),
+        ("values: [10, 20]", HUGE, "claims[0].compare.at_most"),
+    ],
+)
+def test_a_claim_about_points_and_a_sweep_that_cannot_be_read_are_said(
+    axis: str, limit: str, path: str
+) -> None:
+    sweep = f"sweep:\n  - {{label: flows, fields: [workload.flows.count], {axis}}}\n"
+    compare = f"{{scheme: ecmp, against: ecmp, measure: short-mean, at_most: {limit}, points: [10, 20]}}"
+    found = problems(f"{GOOD}{sweep}claims:\n  - text: So it is.\n    compare: {compare}\n")
+    assert path in [problem[1] for problem in found]
 
 
 def test_points_of_a_sweep_may_be_words() -> None:

@@ -35,7 +35,9 @@ from experiments.spec.load import (
 from experiments.spec.serialized import spec_text
 from experiments.spec.spec import Axis, Spec, spec_from_dict, with_all_schemes
 from experiments.spec.sweep import points
+from plain.bounds import first_beyond
 from plain.yaml_source import read
+from topologies.links import Link
 from topologies.other_programs import Busy
 
 
@@ -176,6 +178,24 @@ def test_other_programs_are_named_with_what_they_take() -> None:
 def test_a_fitted_spec_can_be_written_down_and_read_again() -> None:
     light = fit(preset("all-schemes"), 1, REFERENCE).spec
     assert spec_from_dict(read(spec_text(light), "fitted").data) == light
+
+
+def test_a_load_that_nothing_limits_says_what_to_give() -> None:
+    small = preset("small")
+    unshaped = dataclasses.replace(
+        small.fabric, link=Link(), access=Link(), overrides={"l2-s1": Link(rate_mbps=4)}
+    )
+    with pytest.raises(ValueError, match="give all of them a rate_mbps"):
+        busiest(dataclasses.replace(small, fabric=unshaped), REFERENCE)
+
+
+def test_a_scaled_spec_stays_within_the_bounds_of_specs() -> None:
+    patient = dataclasses.replace(preset("small"), timeout_s=120.0)
+    light = scaled(patient, LEAST_SCALE, REFERENCE).spec
+    assert light.timeout_s == 3600
+    assert first_beyond(light) is None
+    with pytest.raises(FitError, match=r"links at 0\.02 .* warm_up_s must be .*: make it shorter"):
+        scaled(dataclasses.replace(patient, warm_up_s=20.0), LEAST_SCALE, REFERENCE)
 
 
 def test_what_is_too_much_is_said_before_it_starts_with_what_fit_would_make_of_it() -> None:

@@ -23,7 +23,7 @@ from experiments.results.sweep_results import point_table, sweep_document, sweep
 from experiments.results.tables import milliseconds, new_table
 from experiments.spec.check import SpecError, check, load
 from experiments.spec.serialized import spec_text, spec_to_dict
-from experiments.spec.spec import Axis, Spec, spec_from_dict, with_all_schemes
+from experiments.spec.spec import Axis, Comparison, Spec, spec_from_dict, with_all_schemes
 from experiments.spec.sweep import SweepError, check_axes, for_schemes, grid, only, points, show, words
 from plain.yaml_source import read
 from tests.unit.sent_flows import sent
@@ -157,6 +157,23 @@ def test_lists_are_entered_by_index() -> None:
         {"schemes": [{"name": "a"}, {"name": "b"}]}, [axis("x", 5, fields=("schemes.1.overrides.k",))]
     )
     assert one["schemes"] == [{"name": "a"}, {"name": "b", "overrides": {"k": 5}}]
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "links"),
+    [
+        ("rate_gbps", [0.004, 0.01], [(4.0, None), (10.0, None)]),
+        ("buffer_bytes", [30_000, 60_000], [(4.0, 30_000), (4.0, 60_000)]),
+    ],
+)
+def test_an_axis_gives_what_the_spec_has_in_another_unit(
+    field: str, values: list[float], links: list[tuple[float, int | None]]
+) -> None:
+    text = TEXT.replace("[workload.long_flows.number]", f"[fabric.link.{field}]")
+    swept = load(text.replace("values: [1, 3]", f"values: {values}"), "tried.yaml", SCHEMES)
+    found = [point.spec.fabric.link for point in points(swept)]
+    assert [(link.rate_mbps, link.buffer_bytes) for link in found[::3]] == links
+    assert check(spec_text(swept), "again.yaml", SCHEMES) == []
 
 
 @pytest.mark.parametrize(
@@ -387,6 +404,15 @@ def test_fields_of_schemes_follow_the_schemes_that_run() -> None:
         fields(replace(axis, fields=axis.fields[1:]), "pias")
     (swept,) = load_spec("capton-fig9", ("hyline", "capton")).spec.sweep
     assert swept.fields == (load, "schemes.0.overrides.admission.load")
+
+
+def test_claims_about_points_that_are_left_out_go() -> None:
+    compare = Comparison("short-mean", "caps", "ecmp", at_most=1, points=(1, 3))
+    across = replace(spec().claims[0], compare=compare)
+    one = replace(spec(), sweep=spec().sweep[:1], claims=(*spec().claims, across))
+    assert only(one, ["1", "3"]).claims == one.claims
+    assert only(one, ["3"]).claims == spec().claims
+    assert check(spec_text(only(one, ["3"])), "again.yaml", SCHEMES) == []
 
 
 def test_times_over_the_baseline_have_a_table_of_their_own() -> None:

@@ -125,7 +125,9 @@ def test_other_schemes_beside_a_sweep_over_fields_of_a_spec_s_own_need_a_sweep()
     asked: dict[str, Any] = {"preset": "capton-fig9", "schemes": ["hyline", "pias"], "kind": "simulation"}
     ((field, said, _),) = wrong(**asked)
     assert field == "schemes"
-    assert said.startswith("the spec's sweep sets 'schemes.1.overrides.admission.load', of its own schemes: leave")
+    assert said.startswith(
+        "the spec's sweep sets 'schemes.1.overrides.admission.load', of its own schemes: leave"
+    )
     sweep = {"workload.flows.arrivals.load": [0.43, 0.57]}
     body = SubmissionBody(sweep=sweep, **asked)
     assert len(read_submission(body, lambda spec, links: "").points) == 2

@@ -26,6 +26,6 @@ def test_an_agent_that_cannot_start_makes_no_device(monkeypatch: pytest.MonkeyPa
         ca=Path("/no/ca.pem"),
         keep_tun=True,
     )
-    with pytest.raises(ConfigError, match="/no/ca.pem"):
+    with pytest.raises(ConfigError, match=r"/no/ca\.pem"):
         shell.Agent(config)
     assert done == ["sockets closed"]

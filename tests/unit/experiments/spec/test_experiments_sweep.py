@@ -400,7 +400,9 @@ def test_fields_of_schemes_follow_the_schemes_that_run() -> None:
     assert fields(axis, "pias", "hyline") == axis.fields
     assert fields(axis, "hyline", "pias") == (load, "schemes.0.overrides.admission.load")
     assert fields(axis, "pias", "ecmp") == (load,), "and PIAS has no field of HyLine's"
-    with pytest.raises(SweepError, match=r"sweeps load of schemes that would not run \(hyline\): run its own"):
+    with pytest.raises(
+        SweepError, match=r"sweeps load of schemes that would not run \(hyline\): run its own"
+    ):
         fields(replace(axis, fields=axis.fields[1:]), "pias")
     (swept,) = load_spec("capton-fig9", ("hyline", "capton")).spec.sweep
     assert swept.fields == (load, "schemes.0.overrides.admission.load")

@@ -10,6 +10,7 @@ from experiments.spec.fitting import LEAST_SCALE, SIZED_FOR, Fit, FitError, busi
 from experiments.spec.load import CARRIED_SHARE, REFERENCE, PacketCosts, costs_where
 from experiments.spec.spec import Spec
 from experiments.spec.sweep import by_fabric, points
+from plain.finite_range import FiniteRange
 from topologies.cores import own_cores
 from topologies.other_programs import Busy, busy_now
 
@@ -25,7 +26,7 @@ fit_option = click.option(
 )
 scale_option = click.option(
     "--scale",
-    type=click.FloatRange(LEAST_SCALE, 1.0),
+    type=FiniteRange(LEAST_SCALE, 1.0),
     envvar="CAPSTAN_SCALE",
     show_envvar=True,
     help="Share of the spec's packet rate to run at (default: what this machine carries); 1: the spec unchanged.",

@@ -13,11 +13,14 @@ from cli.console import fail, progress, writable
 from experiments.results.packet_trace import MOST_HOPS, WINDOW_MS, PacketTrace, write_trace
 from experiments.spec.serialized import spec_text
 from experiments.spec.sweep import points
+from plain.finite_range import FiniteRange
 
 if TYPE_CHECKING:
     from cli.specs import LoadedSpec  # of which `simulate --help` needs nothing
 
 _FROM_MS: Final = 0.0
+_MOST_MS: Final = 10**9
+"""Longer than any run, and in ps still a number of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ def _options(clock: str) -> list[Callable[[Callable[..., Any]], Callable[..., An
         ),
         click.option(
             "--trace-from",
-            type=click.FloatRange(0),
+            type=FiniteRange(0, _MOST_MS),
             default=_FROM_MS,
             show_default=True,
             metavar="MS",
@@ -59,7 +62,7 @@ def _options(clock: str) -> list[Callable[[Callable[..., Any]], Callable[..., An
         ),
         click.option(
             "--trace-for",
-            type=click.FloatRange(0, min_open=True),
+            type=FiniteRange(0, _MOST_MS, min_open=True),
             default=WINDOW_MS,
             show_default=True,
             metavar="MS",

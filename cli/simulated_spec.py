@@ -63,9 +63,16 @@ def run_simulated(name: str, options: SimulationOptions) -> None:
             )
     except SettingsError as error:
         fail(f"{name}: {error}")
+    try:
+        if options.json_file != "-":
+            results.print(sweep_tables(result.document) if spec.sweep else tables(result.document))
+    finally:  # where its reader has gone, as `head` does, printing ends the program
+        _keep_all(result, options, spec, recorder)
+
+
+def _keep_all(result: Simulated, options: SimulationOptions, spec: Spec, recorder: Recorder | None) -> None:
+    """Keep a result in all ways that were asked for, whichever of them fails, and print where it is."""
     unwritten: OSError | None = None
-    if options.json_file != "-":
-        results.print(sweep_tables(result.document) if spec.sweep else tables(result.document))
     if options.json_file:
         try:
             write_text(json_text(result.document), options.json_file)
@@ -77,10 +84,12 @@ def run_simulated(name: str, options: SimulationOptions) -> None:
     try:
         with progress.status("drawing"):
             _draw(spec, result)
-    finally:  # where its reader has gone, as `head` does, printing ends the program
-        (progress if options.json_file == "-" else results).print(where, markup=False, soft_wrap=True)
-    if recording is not None and recorder is not None and recorder.trace is not None:
-        write_recording(recorder.trace, recording.path)  # where it cannot be written, all else is kept
+    finally:
+        try:
+            (progress if options.json_file == "-" else results).print(where, markup=False, soft_wrap=True)
+        finally:  # last: where it cannot be written, all else is kept
+            if options.recording is not None and recorder is not None and recorder.trace is not None:
+                write_recording(recorder.trace, options.recording.path)
     if isinstance(unwritten, BrokenPipeError):
         raise unwritten
     if unwritten is not None:

@@ -9,7 +9,8 @@ from experiments.run.progress import Steps
 from experiments.spec.fitting import LEAST_SCALE, SIZED_FOR, Fit, FitError, busiest, fit, scaled
 from experiments.spec.load import CARRIED_SHARE, REFERENCE, PacketCosts, costs_where
 from experiments.spec.spec import Spec
-from experiments.spec.sweep import points
+from experiments.spec.sweep import by_fabric, points
+from plain.finite_range import FiniteRange
 from topologies.cores import own_cores
 from topologies.other_programs import Busy, busy_now
 
@@ -25,7 +26,7 @@ fit_option = click.option(
 )
 scale_option = click.option(
     "--scale",
-    type=click.FloatRange(LEAST_SCALE, 1.0),
+    type=FiniteRange(LEAST_SCALE, 1.0),
     envvar="CAPSTAN_SCALE",
     show_envvar=True,
     help="Share of the spec's packet rate to run at (default: what this machine carries); 1: the spec unchanged.",
@@ -111,9 +112,10 @@ def _fitted_words(fitted: Fit | FitError) -> str:
 
 
 def expected(spec: Spec) -> tuple[int, float]:
-    """Return the number of *spec*'s runs and the seconds that they take, with the fabric's start."""
-    runs, seconds = Steps([point.spec for point in points(spec)], lambda state: None).expected
-    return runs, seconds + _BRING_UP_S
+    """Return the number of *spec*'s runs and the seconds that they take, with the start of each of its fabrics."""
+    grid = points(spec)
+    runs, seconds = Steps([point.spec for point in grid], lambda state: None).expected
+    return runs, seconds + _BRING_UP_S * len(by_fabric(grid))
 
 
 def duration(seconds: float) -> str:

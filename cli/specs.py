@@ -18,6 +18,7 @@ from experiments.spec.spec import (
     SchemeChoice,
     Spec,
     is_scheme_file,
+    label_of,
     spec_from_dict,
     title_with,
     with_all_schemes,
@@ -86,9 +87,9 @@ def _chosen(names: tuple[str, ...]) -> tuple[SchemeChoice, ...]:
     """Return schemes in place of a spec's own, each under a label that no other has: its name, or that of its file if
     another scheme has the same name. Ends with exit code 2 where two labels are equal all the same.
     """
-    own = [load_scheme(name).name for name in names]
+    own = [label_of(load_scheme(name).name) for name in names]
     labels = [
-        Path(name).stem if own.count(label) > 1 and is_scheme_file(name) else label
+        label_of(Path(name).stem) if own.count(label) > 1 and is_scheme_file(name) else label
         for name, label in zip(names, own, strict=True)
     ]
     for name, label in zip(names, labels, strict=True):

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from plain.finite_range import FiniteRange
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -25,6 +27,6 @@ patience_option = click.option(
     "--patience-s",
     default=60.0,
     show_default=True,
-    type=click.FloatRange(1, 3600),
+    type=FiniteRange(1, 3600),
     help="How long workers wait for a controller, or its database, that is away.",
 )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 from capstan_client.errors import CapstanError
 from controller.agents.listeners import TcpListener
+from plain.finite_range import FiniteRange
 from plain.imports import imports_to_keep
 from protocol.packet_time import LINK_RATE_MBPS, packet_time_s
 
@@ -132,19 +133,19 @@ OPTIONS: Final = (
         "--link-samples-per-s",
         default=4.0,
         show_default=True,
-        type=click.FloatRange(0.1, 50),
+        type=FiniteRange(0.1, 50),
         help="Samples a second of what links carry, while a client watches.",
     ),
     click.option(
         "--keep-results-gib",
         default=32.0,
         show_default=True,
-        type=click.FloatRange(0, min_open=True),
+        type=FiniteRange(0, 10**9, min_open=True),  # GiB: beyond any disk, and in bytes still a number
         help="Refuse more results of experiments while the database has more than so many GiB.",
     ),
     click.option(
         "--keep-records-days",
-        type=click.FloatRange(0, min_open=True),
+        type=FiniteRange(0, min_open=True),
         help="Delete flow records of experiments that ended earlier (default: never); their results stay.",
     ),
     click.option(

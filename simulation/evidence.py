@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from capstan_client.errors import CapstanError
 from experiments.results.claims import compared, find, find_across, labels, rejudged
 from experiments.results.document import json_text
 from experiments.results.statistics import FLOWS_FOR_P99
@@ -43,6 +44,10 @@ _OF_A_RUN: Final = frozenset({"title", "description", "schemes", "baseline", "re
 Summary = Literal["holds", "more", "in part", "not", "open", "not simulated", "not run", "no figure"]
 Word = Literal[Summary, "simulated only"]
 """What a claim comes to: on switches there are claims that no lab can judge, too."""
+
+
+class KeptResultError(CapstanError, ValueError):
+    """A file that a run is to have kept its result in holds none; the text names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,11 +238,15 @@ def _sizing(document: Mapping[str, Any] | None) -> str:
 
 
 def newest_run(results: Path, spec: Spec) -> Mapping[str, Any] | None:
-    """Return the newest document of runs on switches of a preset as it is, of all its points; None: there is none."""
+    """Return the newest document of runs on switches of a preset as it is, of all its points; None: there is none.
+
+    Raises:
+        KeptResultError: the file of a newer result is none.
+    """
     every = [words(spec.sweep, point.at) for point in points(spec)] if spec.sweep else []
     own = json.loads(json_text(spec_to_dict(spec)))
     for path in sorted(results.glob(f"{spec.name}-[0-9]*/result.json"), reverse=True):
-        document: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        document = _document_in(path)
         if (
             document.get("name") == spec.name
             and [point["words"] for point in document.get("points", ())] == every
@@ -247,6 +256,19 @@ def newest_run(results: Path, spec: Spec) -> Mapping[str, Any] | None:
         ):
             return document
     return None
+
+
+def _document_in(path: Path) -> Mapping[str, Any]:
+    """Return the result that a file holds. Raises KeptResultError where it holds none."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        problem = f"cannot be read as a result: {error}"
+    else:
+        if isinstance(document, dict):
+            return document
+        problem = "is not a result"
+    raise KeptResultError(problem, where=str(path), remedy="mend the file, or remove its directory")
 
 
 def _is_of(document: Mapping[str, Any], own: Mapping[str, Any]) -> bool:

@@ -31,7 +31,8 @@ MOST_FLOWS: Final = 1_000_000
 PORT_CHANGE: Final = 100
 LAST_SERVER_PORT: Final = FIRST_SOURCE_PORT - 1 - PORT_CHANGE
 """Of an application: where its servers listen after a change is no flow's source port either."""
-Label = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9._-]{0,30}$")]
+LONGEST_LABEL: Final = 31
+Label = Annotated[str, Meta(pattern=f"^[a-z0-9][a-z0-9._-]{{0,{LONGEST_LABEL - 1}}}$")]
 Positive = Annotated[float, Meta(gt=0)]
 NotNegative = Annotated[float, Meta(ge=0)]
 FromOne = Annotated[int, Meta(ge=1)]

@@ -14,6 +14,7 @@ from rich.text import Text
 from cli.commands.capton_resent import resent_tables
 from cli.commands.lab import lab_client
 from cli.console import fail, json_option, results, write_json
+from plain.finite_range import FiniteRange
 
 MOST_ROWS: Final = 20
 BUSY: Final = 0.95
@@ -26,16 +27,19 @@ BUSY: Final = 0.95
 )
 @click.option("--lab", "lab_id", help="Id of the lab, if several are up.")
 @click.option("--once", is_flag=True, help="Print once, and exit.")
-@click.option("--every", default=0.5, show_default=True, help="Seconds between two updates.")
+@click.option(
+    "--every",
+    default=0.5,
+    show_default=True,
+    type=FiniteRange(0.05, 3600),
+    help="Seconds between two updates.",
+)
 @click.option("--resent", is_flag=True, help="Print what TCP has retransmitted, and why.")
 @json_option
 def capton_command(
     *, lab_id: str | None, once: bool, every: float, resent: bool, json_file: str | None
 ) -> None:
     """Watch CAPTON's grants in the running lab: flows that send and wait, and use of virtual links; Ctrl-C ends."""
-
-    if every < 0.05:
-        raise click.BadParameter("must be at least 0.05 s", param_hint="--every")
     with lab_client(lab_id) as client:
         try:
             if resent:

@@ -8,6 +8,7 @@ from cli.commands.lab import lab_client
 from cli.console import results
 from cli.privileges import need_root
 from controller.api.bodies import MOST_DELAY_MS, SLOW_MBPS
+from plain.finite_range import FiniteRange
 
 OF_LINKS = ("link-down", "slow-link")
 
@@ -18,9 +19,9 @@ OF_LINKS = ("link-down", "slow-link")
 )
 @click.argument("name")
 @click.argument("state", type=click.Choice(["down", "slow", "up"]))
-@click.argument("rate_mbps", required=False, type=click.FloatRange(*SLOW_MBPS))
+@click.argument("rate_mbps", required=False, type=FiniteRange(*SLOW_MBPS))
 @click.option(
-    "--delay-ms", type=click.FloatRange(0, MOST_DELAY_MS), help="Delay on top, where the kernel has netem."
+    "--delay-ms", type=FiniteRange(0, MOST_DELAY_MS), help="Delay on top, where the kernel has netem."
 )
 @click.option("--lab", "lab_id", help="Id of the lab, if several are up.")
 def link_command(

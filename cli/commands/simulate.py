@@ -18,6 +18,7 @@ from cli.spec_options import (
     results_option,
     schemes_option,
 )
+from plain.finite_range import FiniteRange
 from simulation.fabrics import MOST_GBPS, MOST_US
 from simulation.settings import PATHS, Paths, Queue
 from simulation.tcp import Profile
@@ -33,7 +34,7 @@ OF_LEAF_SPINE: Final = frozenset({"leaves", "hosts_per_leaf", "spines"})
 _NUMBER: Final = click.IntRange(1, 2**32 - 1)
 """What the simulator counts in 32 bits."""
 _BYTES: Final = click.IntRange(1, 2**63 - 1)
-_GBPS: Final = click.FloatRange(0, MOST_GBPS, min_open=True)
+_GBPS: Final = FiniteRange(0, MOST_GBPS, min_open=True)
 
 
 @click.command(
@@ -93,7 +94,7 @@ _GBPS: Final = click.FloatRange(0, MOST_GBPS, min_open=True)
 )
 @click.option(
     "--delay-us",
-    type=click.FloatRange(0, MOST_US),
+    type=FiniteRange(0, MOST_US),
     default=0.2,
     show_default=True,
     help="Delay of every link, one way.",
@@ -119,7 +120,7 @@ _GBPS: Final = click.FloatRange(0, MOST_GBPS, min_open=True)
 @click.option("--largest-window", type=_NUMBER, help="Packets. Default with pfabric: 15.")
 @click.option(
     "--timeout-us",
-    type=click.FloatRange(0, MOST_US, min_open=True),
+    type=FiniteRange(0, MOST_US, min_open=True),
     help="With pfabric fixed, default 45; with TCP the least.",
 )
 @click.option(
@@ -138,7 +139,7 @@ _GBPS: Final = click.FloatRange(0, MOST_GBPS, min_open=True)
 )
 @click.option(
     "--alpha",
-    type=click.FloatRange(0, 1e9, min_open=True),
+    type=FiniteRange(0, 1e9, min_open=True),
     help="Most that a queue may hold, as a multiple of the free part of the shared buffer. Default: 1.",
 )
 @click.option(

@@ -19,6 +19,7 @@ from cli.console import json_option, progress, results, write_text
 from cli.controller_options import authority_option, token_file_option
 from cli.spec_options import need_recording, repeats_option, seed_option
 from experiments.results.packet_trace import WINDOW_MS
+from plain.finite_range import FiniteRange
 from plain.text_file import read_text
 
 
@@ -53,13 +54,13 @@ from plain.text_file import read_text
 )
 @click.option(
     "--record-from",
-    type=click.FloatRange(0),
+    type=FiniteRange(0),
     metavar="MS",
     help="Begin of what --record records, in ms of the run.  [default: the first short flow]",
 )
 @click.option(
     "--record-for",
-    type=click.FloatRange(1),
+    type=FiniteRange(1),
     default=WINDOW_MS,
     show_default=True,
     metavar="MS",

@@ -12,6 +12,7 @@ import click
 
 from cli.privileges import need_lab
 from cli.steps import Step, beside, check
+from plain.finite_range import FiniteRange
 from topologies.cores import own_cores
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -67,7 +68,7 @@ _MOST_SEED: Final = 1 << 40
 @click.option(
     "--fuzz",
     metavar="MINUTES",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     help="Fuzz the parsers of remote input instead, each for MINUTES.",
 )
 @click.option(

@@ -17,7 +17,7 @@ from experiments.run.experiment import Experiment, Keep, Result
 from experiments.run.progress import OnProgress, Steps
 from experiments.spec.serialized import spec_text
 from experiments.spec.spec import Spec
-from experiments.spec.sweep import Point, points, words
+from experiments.spec.sweep import Point, by_fabric, points, words
 from plain.sqlite_url import sqlite_url
 
 
@@ -93,7 +93,7 @@ def run_sweep(spec: Spec, text: str, options: RunOptions) -> SweepResult:
     before it stay, and there is no result of the sweep.
     """
     grid = points(spec)
-    order = _by_fabric(grid)
+    order = by_fabric(grid)
     steps = Steps([grid[index].spec for group in order for index in group], options.on_progress)
     plans = iter(steps.plans)
     directory = new_directory(options.results, spec.name, datetime.now(UTC))
@@ -122,20 +122,6 @@ def run_sweep(spec: Spec, text: str, options: RunOptions) -> SweepResult:
                 options.on_result(result, deployment)
             steps.stage("taking the fabric down")
     return result
-
-
-def _by_fabric(grid: Sequence[Point]) -> list[list[int]]:
-    """Return the indices of the points, those together that one deployment can serve."""
-    groups: list[list[int]] = []
-    for index, point in enumerate(grid):
-        for group in groups:
-            first = grid[group[0]].spec
-            if (first.fabric, first.transport) == (point.spec.fabric, point.spec.transport):
-                group.append(index)
-                break
-        else:
-            groups.append([index])
-    return groups
 
 
 def _keep_in(place: Path, point: Point) -> Keep:

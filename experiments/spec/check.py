@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from capstan_client.errors import CapstanError
 from experiments.spec.meaning import CheckOverrides, Meaning
@@ -18,6 +18,8 @@ from plain.yaml_source import MOST_PROBLEMS, Problem, Source, read, text_of
 from plain.yaml_source import Path as FieldPath
 
 PRESETS: Final = Path(__file__).parents[1] / "presets"
+_SAME_OF_A_LINK: Final = (("rate_mbps", "rate_gbps"), ("buffer_packets", "buffer_bytes"), ("delay_ms",))
+"""Fields of a link, those together that say the same."""
 
 
 class SpecMissingError(CapstanError, LookupError):
@@ -121,6 +123,9 @@ def _sweep(
         where: FieldPath = ("sweep", *error.path)
         yield Problem(*source.place(where), text_of(where), str(error))
         return
+    if not any(problem.path.startswith("fabric") for problem in problems):
+        for where, text in _not_reached(source.data.get("fabric"), axes):
+            yield Problem(*source.place(where), text_of(where), text)
     reported = set()
     for ticks, combination in data:
         combination.pop("claims", None)  # checked once, beside the sweep that they may speak of
@@ -135,6 +140,36 @@ def _sweep(
             place: FieldPath = ("sweep",) if cause is None else ("sweep", cause)
             text = f"where {words(axes, ticks)}: {problem.path}: {problem.message}"
             yield Problem(*source.place(place), text_of(place), text)
+
+
+def _not_reached(fabric: Any, axes: tuple[Axis, ...]) -> Iterator[tuple[FieldPath, str]]:
+    """Yield the fields that set for all links what an override leaves to them, and what to do.
+
+    Points are made of a spec whose overrides are whole links: these would keep what all links had before the sweep.
+    """
+    overrides = fabric.get("overrides") if isinstance(fabric, Mapping) else None
+    swept: dict[str, FieldPath] = {
+        field: ("sweep", index, "fields", number)
+        for index, axis in enumerate(axes)
+        for number, field in enumerate(axis.fields)
+    }
+    if not isinstance(overrides, Mapping) or swept.keys() & {"fabric", "fabric.overrides"}:
+        return
+    for kind, same in product(("link", "access"), _SAME_OF_A_LINK):
+        of_all = (f"fabric.{kind}", *(f"fabric.{kind}.{one}" for one in same))
+        where = next((swept[field] for field in of_all if field in swept), None)
+        if where is None:
+            continue
+        for name, part in overrides.items():
+            own = f"fabric.overrides.{name}"
+            given = own in swept or any(one in (part or {}) or f"{own}.{one}" in swept for one in same)
+            if not given and (kind == "access") == ("h" in (name[:1], name.partition("-")[2][:1])):
+                yield (
+                    where,
+                    f"does not reach the override {name}, which has no {same[0]} of its own: give it one, or set "
+                    f"{own}.{same[0]}, too",
+                )
+                break
 
 
 def _axis_of(path: str, axes: tuple[Axis, ...]) -> int | None:

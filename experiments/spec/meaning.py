@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -223,6 +223,13 @@ class Meaning:
                 "needs a rate_mbps: timers are given in packet times of the slowest link between switches",
             )
             return None
+        unshaped = next(_unshaped(fabric), None)
+        if unshaped is not None:
+            self._say(
+                ("fabric", "overrides", unshaped) if unshaped in fabric.overrides else ("fabric", "link"),
+                f"needs a rate_mbps: {unshaped} has none, and every link between switches needs one",
+            )
+            return None
         cut_off = next(iter(_cut_off(fabric)), None)
         if cut_off is not None:
             self._say(
@@ -353,6 +360,14 @@ class Meaning:
         yield "flows", workload.flows.pattern
         if workload.long_flows is not None:
             yield "long_flows", workload.long_flows.pattern
+
+
+def _unshaped(fabric: FabricSpec) -> Iterator[str]:
+    """Yield the links between switches that have no rate."""
+    names: Iterable[str] = fabric.link_names() if fabric.link.rate_mbps is None else fabric.overrides
+    for name in names:
+        if not name.startswith("h") and fabric.link_named(name).rate_mbps is None:
+            yield name
 
 
 def _cut_off(fabric: FabricSpec) -> Iterator[str]:

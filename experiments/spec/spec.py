@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from protocol.packet_time import PACKET_BYTES, packet_time_s
 from topologies.fabric_spec import FabricSpec
 from workloads.applications import mean_bytes, parts
 from workloads.arrivals import busy_s, flow_rate
-from workloads.description import Endpoint, Label, Positive, Transport, Workload
+from workloads.description import LONGEST_LABEL, Endpoint, Label, Positive, Transport, Workload
 from workloads.plan import Plan, build_plan, offered_capacity_bps
 
 DRAIN_MARGIN_S: Final = 0.2
@@ -292,8 +293,13 @@ def scheme_choice(item: object) -> SchemeChoice:
         item = {"name": item}
     assert isinstance(item, Mapping)
     name = item["name"]
-    label = Path(name).stem if is_scheme_file(name) else name
+    label = label_of(Path(name).stem) if is_scheme_file(name) else name
     return SchemeChoice(name, item.get("label", label), item.get("overrides") or {})
+
+
+def label_of(name: str) -> str:
+    """Return a name as a label may be written, which that of a file need not be: `my-scheme` for `My Scheme`."""
+    return re.sub("[^a-z0-9._-]", "-", name.lower()).lstrip("._-")[:LONGEST_LABEL] or "scheme"
 
 
 def with_all_schemes(spec: Spec, known: Iterable[str]) -> Spec:

@@ -57,6 +57,20 @@ def points(spec: Spec) -> list[Point]:
     return combinations
 
 
+def by_fabric(grid: Sequence[Point]) -> list[list[int]]:
+    """Return the indices of the points, those together that one deployment can serve."""
+    groups: list[list[int]] = []
+    for index, point in enumerate(grid):
+        for group in groups:
+            first = grid[group[0]].spec
+            if (first.fabric, first.transport) == (point.spec.fabric, point.spec.transport):
+                group.append(index)
+                break
+        else:
+            groups.append([index])
+    return groups
+
+
 def is_across(claim: Claim) -> bool:
     """Return whether a claim compares two points of a sweep, so that no point alone shows it."""
     return claim.compare is not None and claim.compare.points is not None

@@ -239,6 +239,10 @@ def test_a_reader_that_goes_away_is_no_error_to_talk_about(arguments: list[str],
         (["test", "--seed", "7"], 2, "--seed with --chaos or --world"),
         (["test", "--world", "5", "--fuzz", "1"], 2, "--fuzz and --world are runs of their own: choose one"),
         (["test", "--world", "5", "tests/unit"], 2, "--world runs seeds, and no tests"),
+        (["capton", "--every", "1e300"], 2, "is not in the range 0.05<=x<=3600"),
+        (["link", "l1-s1", "slow", "nan"], 2, "'nan' is not a finite number"),
+        (["simulate", "small", "--trace", "x.trace", "--trace-from", "1e300"], 2, "is not in the range"),
+        (["serve", "--keep-results-gib", "inf"], 2, "is not in the range"),
     ],
 )
 def test_what_was_asked_wrongly_is_one_clear_line(

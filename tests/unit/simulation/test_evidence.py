@@ -23,6 +23,7 @@ from simulation.evidence import (
     MOST_REPEATS,
     PAPERS,
     At,
+    KeptResultError,
     Row,
     claims_of_papers,
     kept_rows,
@@ -279,6 +280,15 @@ def test_runs_of_another_spec_of_that_name_are_none_of_the_preset(tmp_path: Path
     overridden = SchemeChoice("caps", "caps", {"mode.hold_s": 1.0})
     assert newest(5, replace(spec, schemes=(spec.schemes[0], overridden)), []) == 2
     assert newest(6, replace(spec, policy={"mode.hold_s": 1.0}), []) == 2
+
+
+@pytest.mark.parametrize("text", ['{"name": "sm', "[]"])
+def test_a_kept_result_that_is_none_is_named(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "small-20260101-000000" / "result.json"
+    file.parent.mkdir()
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(KeptResultError, match=r"small-20260101-000000/result\.json: .*; mend the file"):
+        newest_run(tmp_path, load_spec("small").spec)
 
 
 def test_notes_are_read_strictly(tmp_path: Path) -> None:

@@ -275,6 +275,21 @@ def test_figures_are_drawn_though_the_reader_of_the_tables_has_gone(
     assert (kept / "comparison.svg").is_file()
 
 
+def test_a_result_is_kept_whole_though_no_table_found_a_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise SystemExit(1)  # as rich does
+
+    monkeypatch.setattr("cli.console.results.print", gone)
+    results, trace, document = (tmp_path / name for name in ("results", "ecmp.trace", "x.json"))
+    files = ["--results", str(results), "--trace", str(trace), "--trace-for", "50", "--json", str(document)]
+    assert CliRunner().invoke(capstan, ["simulate", "small", "--scheme", "ecmp", *files]).exit_code == 1
+    assert (results / "capstan.db").is_file()
+    assert trace.is_file()
+    assert json.loads(document.read_text(encoding="utf-8"))["name"] == "small"
+
+
 CLAIMS = """\
 claims:
   - text: RPS completes short flows sooner.

@@ -12,8 +12,8 @@ from controller.schemes.loader import scheme_names
 from engine.estimate import simulated_s
 from experiments.spec.check import SpecError, SpecMissingError, check, find_spec, load, preset_names
 from experiments.spec.schema import PUBLISHED, published_text, schema
-from experiments.spec.serialized import spec_to_dict
-from experiments.spec.spec import Comparison, spec_from_dict
+from experiments.spec.serialized import spec_text, spec_to_dict
+from experiments.spec.spec import Comparison, label_of, spec_from_dict
 from experiments.spec.sweep import points
 from plain.overrides import merge
 from plain.reading import build
@@ -108,6 +108,20 @@ def test_presets_are_right_and_their_plans_can_be_made(name: str) -> None:
         ("rate_mbps: 10", "rate_mbps: 1e1", 6, "fabric.link.rate_mbps", "write 10"),
         ("rate_mbps: 10", "rate_mbps: -1", 6, "fabric.link.rate_mbps", "must be above 0"),
         ("rate_mbps: 10", "rate_mbps: null", 6, "fabric.link", "needs a rate_mbps"),
+        (
+            "{rate_mbps: 10}",
+            "{buffer_packets: 64}\n  overrides: {l2-s1: {rate_mbps: 4}}",
+            6,
+            "fabric.link",
+            "l1-s1 has none",
+        ),
+        (
+            "{rate_mbps: 10}",
+            "{rate_mbps: 10}\n  overrides: {s1-l2: {rate_mbps: null}}",
+            7,
+            "fabric.overrides",
+            "l2-s1 has none",
+        ),
         ("rate_mbps: 10", "rate_mbps: .nan", 6, "fabric.link.rate_mbps", "not a finite number"),
         ("  leaves: 2", "  down: [l1-s9]", 4, "fabric.down", "did you mean"),
         ("[ecmp,", "[ecpm,", 7, "schemes[0]", "did you mean 'ecmp'"),
@@ -350,6 +364,16 @@ def test_a_schemes_own_overrides_win_over_the_policy() -> None:
     }
     assert merge(base, {"long.release": None})["long.release"] is None
     assert "long.release.packet_times" not in merge(base, {"long.release": None})
+
+
+def test_the_label_of_a_scheme_s_file_is_one_that_a_spec_may_have(tmp_path: Path) -> None:
+    file = tmp_path / "My_Scheme 2.yaml"
+    file.write_text("")
+    spec = load(GOOD.replace("[ecmp,", f"['{file}',"), "mine.yaml", SCHEMES)
+    assert [choice.label for choice in spec.schemes] == ["my_scheme-2", "caps-1"]
+    assert check(spec_text(spec), "kept.yaml", SCHEMES) == []
+    assert label_of("caps-fig1.2") == "caps-fig1.2"
+    assert [label_of(name) for name in ("_x", "Ä", "n" * 40)] == ["x", "scheme", "n" * 31]
 
 
 def test_specs_are_found_by_name_and_by_path(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cli.sizing import others_words, words
+from cli.sizing import expected, others_words, words
 from controller.schemes.loader import scheme_names
 from experiments.spec.check import find_spec, preset_names
 from experiments.spec.fitting import (
@@ -209,6 +209,16 @@ def test_what_is_too_much_is_said_before_it_starts_with_what_fit_would_make_of_i
     light = fit(spec, 2, REFERENCE, paths_first=True)
     assert "of 16 paths" in words(light, None, 2)[0]
     assert len(words(light, None, 2)) == 2
+
+
+def test_the_time_that_a_sweep_takes_has_the_start_of_each_of_its_fabrics() -> None:
+    def seconds(field: str, values: tuple[float, ...]) -> float:
+        axis = Axis("axis", (field,), values)
+        return expected(dataclasses.replace(preset("small"), sweep=(axis,)))[1]
+
+    one_fabric = seconds("timeout_s", (10.0, 20.0, 30.0))
+    three_fabrics = seconds("fabric.access.buffer_packets", (64, 128, 256))
+    assert three_fabrics - one_fabric == pytest.approx(2 * 6.0)
 
 
 @pytest.mark.parametrize(

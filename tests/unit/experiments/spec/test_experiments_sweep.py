@@ -176,6 +176,21 @@ def test_an_axis_gives_what_the_spec_has_in_another_unit(
     assert check(spec_text(swept), "again.yaml", SCHEMES) == []
 
 
+def test_what_an_override_leaves_to_all_links_is_not_swept_without_it() -> None:
+    def found(override: str, fields: str = "fabric.link.rate_mbps") -> list[tuple[str, str]]:
+        links = f"link: {{rate_mbps: 4}}, overrides: {{l1-s2: {{{override}}}}}"
+        text = TEXT.replace("link: {rate_mbps: 4}", links)
+        text = text.replace("[workload.long_flows.number]", f"[{fields}]")
+        return [(problem.path, problem.message) for problem in check(text, "tried.yaml", SCHEMES)]
+
+    ((path, message),) = found("delay_ms: 1")
+    assert path == "sweep[0].fields[0]"
+    assert "does not reach the override l1-s2, which has no rate_mbps of its own" in message
+    assert found("delay_ms: 1, rate_gbps: 0.004") == []
+    assert found("delay_ms: 1", "fabric.link.rate_mbps, fabric.overrides.l1-s2.rate_mbps") == []
+    assert found("delay_ms: 1", "fabric.access.buffer_packets") == [], "of hosts"
+
+
 @pytest.mark.parametrize(
     ("axes", "said"),
     [

@@ -66,7 +66,10 @@ class Holdings:
         deleted_flows = () if whole else difference.delete_flows
         plan = UpdatePlan(
             before=tuple(
-                ((codec.modify_meter if meter.id in self._meters else codec.add_meter)(meter), ("meter", meter))
+                (
+                    (codec.modify_meter if meter.id in self._meters else codec.add_meter)(meter),
+                    ("meter", meter),
+                )
                 for meter in difference.add_meters
             ),
             inside=(

@@ -133,7 +133,9 @@ class AdmissionService:
             self._plan()
 
     def _sent_again(self, host: str, report: SentAgain) -> None:
-        self._on_event(self._resent.add(host, report, time.monotonic()))
+        event = self._resent.add(host, report, time.monotonic())
+        if event is not None:
+            self._on_event(event)
 
     def _gone(self, host: str) -> None:
         if self._admission is not None:

@@ -97,8 +97,11 @@ class AdmissionService:
     def _begin(self, rule: AdmissionRule | None) -> None:
         self._admission = None
         if rule is not None:
-            scheduler = scheduler_of(rule, self._seen, self._paths)
-            self._admission = AdmissionControl(scheduler, self._seen.addresses, self._numbers)
+            try:
+                scheduler = scheduler_of(rule, self._seen, self._paths)
+                self._admission = AdmissionControl(scheduler, self._seen.addresses, self._numbers)
+            except ValueError as error:  # `_set_topology` tries again, with the next one
+                LOG.error("the fabric cannot be scheduled: %s", error)
         self._plan()
 
     def _set_topology(self, seen: TopologyView, paths: Paths) -> None:
@@ -106,7 +109,10 @@ class AdmissionService:
         if (seen, paths) == (before, paths_before):
             return
         self._seen, self._paths = seen, paths
-        if self._admission is None or self._rule is None:
+        if self._rule is None:
+            return
+        if self._admission is None:
+            self._begin(self._rule)
             return
         now = time.monotonic()
         try:

@@ -341,6 +341,22 @@ def test_episodes_that_an_agent_invents_do_not_fill_the_events(tmp_path: Path) -
         assert MOST_EVENTS <= len(world.events) <= MOST_EVENTS + took
 
 
+def test_admission_begins_as_soon_as_the_fabric_can_be_scheduled(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Here it could not be when the scheme came: the capacities of leaves were missing."""
+    with served(tmp_path) as channel:
+        world = World(channel)
+        world.desk.set_topology(replace(read(snapshot()), groups={}), {})
+        world.desk.set_rule(RULE)
+        assert world.desk.standing() is None
+        assert "the fabric cannot be scheduled: the capacity of 'l1' is not known" in caplog.text
+        world.see(snapshot())
+        h1 = world.agent(1)
+        h1.send(Request(1, 7, "10.0.2.1", 1000))
+        assert h1.next(Grant).rate_bps == RATE
+
+
 def test_another_scheme_forgets_all_grants(tmp_path: Path) -> None:
     with served(tmp_path) as channel:
         world = World(channel)

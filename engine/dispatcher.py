@@ -207,7 +207,14 @@ class Engine:
         """End a worker's attempt. Raise NotFoundError, StateError."""
         again = self._closing and state == "interrupted"
         self._announce(
-            self._queue.end(number, attempt, "queued" if again else state, summary=summary, error=error)
+            self._queue.end(
+                number,
+                attempt,
+                "queued" if again else state,
+                summary=summary,
+                error=error,
+                stopping=self._closing,
+            )
         )
         self._reports.forget(number)
         self._wake.set()

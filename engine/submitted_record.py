@@ -9,12 +9,15 @@ from typing import Any, Final
 from engine.finished_runs import finished_run
 from engine.worker_client import WorkerClient
 from experiments.results.document import Run, json_text, machine
+from experiments.results.notices import equipment, unlike
 from experiments.results.outcome import OutcomeError
 from experiments.spec.spec import Spec
 from workloads.plan import Plan
 
 _KEPT_RUNS: Final = "kept_runs"
 """Beside an attempt's versions: how many runs it goes on from, by Capstan's version, for the attempts after it."""
+_KEPT_WITH: Final = "kept_with"
+"""Likewise, by what else these runs were made with."""
 
 
 class SubmittedRecord:
@@ -25,14 +28,18 @@ class SubmittedRecord:
         self._client = client
         self._number = int(claim["experiment"])
         self._attempt = int(claim["attempt"])
+        self._simulated = bool(claim["simulated"])
         self._has = {run["run"] for run in claim["kept"]}
         self._notices: list[str] = []
 
     def begin(self, spec: Spec, versions: Mapping[str, str]) -> int:
         """Record by what it runs; return its number, which it has since it was submitted."""
         kept: dict[str, int] = {}
+        kept_with: list[dict[str, Any]] = []
+        ours = machine()
         if self._has:
-            before = self._client.results(self._number)["experiment"]["versions"]
+            experiment = self._client.results(self._number)["experiment"]
+            before = experiment["versions"]
             kept = dict(before.get(_KEPT_RUNS, {}))
             if (last := before.get("capstan")) is not None:
                 kept[last] = kept.get(last, 0) + max(0, len(self._has) - sum(kept.values()))
@@ -46,10 +53,20 @@ class SubmittedRecord:
                     f"{', '.join(others)}; the others are by {versions.get('capstan')}: submit it anew for runs of one "
                     "version"
                 )
+            kept_with = self._kept_with(experiment)
+            own = self._equipment({"versions": versions, "machine": ours})
+            self._notices += [
+                f"{group['runs']} runs were kept from an earlier attempt with {words}: "
+                "submit it anew for runs that are alike in this"
+                for group in kept_with
+                if (words := unlike(group["with"], own))
+            ]
         by: dict[str, Any] = dict(versions)
         if kept:
             by[_KEPT_RUNS] = kept
-        self._client.equip(self._number, self._attempt, by, machine())
+        if kept_with:
+            by[_KEPT_WITH] = kept_with
+        self._client.equip(self._number, self._attempt, by, ours)
         return self._number
 
     def finished_runs(self, plans: Sequence[Plan]) -> Iterable[Run]:
@@ -85,3 +102,24 @@ class SubmittedRecord:
     def fail(self, error: BaseException) -> None:
         """Do nothing: the worker says how the attempt ended."""
         pass
+
+    def _kept_with(self, experiment: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return how many runs of earlier attempts were made with what; *experiment*: as the last one has left it."""
+        versions = experiment["versions"]
+        groups = [dict(group) for group in versions.get(_KEPT_WITH, ())]
+        rest = len(self._has) - sum(group["runs"] for group in groups)
+        if versions and rest > 0:
+            last = self._equipment(experiment)
+            same = next((group for group in groups if group["with"] == last), None)
+            if same is None:
+                groups.append({"runs": rest, "with": last})
+            else:
+                same["runs"] += rest
+        return groups
+
+    def _equipment(self, experiment: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what figures depend on beside Capstan's version."""
+        parts = equipment({**experiment, "simulated": self._simulated})
+        return {
+            name: value for name, value in parts.items() if name not in ("capstan", _KEPT_RUNS, _KEPT_WITH)
+        }

@@ -6,9 +6,12 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
+from controller.token_bucket import TokenBucket
 from protocol.sent_again import FlowState, Resent, SentAgain, Trigger, Verdict, by_cause
 
 MOST_KEPT: Final = 1000
+MOST_EVENTS: Final = 256
+"""About what agents report, at once, and one a second in the long run: one can invent episodes; the totals have all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +51,18 @@ class ResentLog:
         self._newest: Final[deque[HostResent]] = deque(maxlen=MOST_KEPT)
         self._totals: Final[dict[tuple[FlowState, Trigger, Verdict], int]] = {}
         self._count = 0
+        self._events: Final = TokenBucket(MOST_EVENTS, 0.0)
 
-    def add(self, host: str, report: SentAgain, now: float) -> CaptonSentAgain:
-        """Add the episodes that an agent reports, and return the event for them."""
+    def add(self, host: str, report: SentAgain, now: float) -> CaptonSentAgain | None:
+        """Add the episodes that an agent reports, and return the event for them; None where there were many of late."""
         for episode in report.resent:
             self._count += 1
             self._newest.append(HostResent(self._count, now - (report.now_s - episode.at_s), host, episode))
         for cause, count in by_cause(report.resent).items():
             self._totals[cause] = self._totals.get(cause, 0) + count
+        if self._events.level(1.0, now) < 1.0:
+            return None
+        self._events.spend(1.0)
         return CaptonSentAgain(now, host, sum(episode.bytes for episode in report.resent))
 
     def view(self, now: float) -> ResentView:

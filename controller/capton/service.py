@@ -97,8 +97,11 @@ class AdmissionService:
     def _begin(self, rule: AdmissionRule | None) -> None:
         self._admission = None
         if rule is not None:
-            scheduler = scheduler_of(rule, self._seen, self._paths)
-            self._admission = AdmissionControl(scheduler, self._seen.addresses, self._numbers)
+            try:
+                scheduler = scheduler_of(rule, self._seen, self._paths)
+                self._admission = AdmissionControl(scheduler, self._seen.addresses, self._numbers)
+            except ValueError as error:  # `_set_topology` tries again, with the next one
+                LOG.error("the fabric cannot be scheduled: %s", error)
         self._plan()
 
     def _set_topology(self, seen: TopologyView, paths: Paths) -> None:
@@ -106,7 +109,10 @@ class AdmissionService:
         if (seen, paths) == (before, paths_before):
             return
         self._seen, self._paths = seen, paths
-        if self._admission is None or self._rule is None:
+        if self._rule is None:
+            return
+        if self._admission is None:
+            self._begin(self._rule)
             return
         now = time.monotonic()
         try:
@@ -133,7 +139,9 @@ class AdmissionService:
             self._plan()
 
     def _sent_again(self, host: str, report: SentAgain) -> None:
-        self._on_event(self._resent.add(host, report, time.monotonic()))
+        event = self._resent.add(host, report, time.monotonic())
+        if event is not None:
+            self._on_event(event)
 
     def _gone(self, host: str) -> None:
         if self._admission is not None:

@@ -150,8 +150,6 @@ class HostLearning:
             seen = self.hosts.seen(
                 arp.sender_ip, arp.sender_mac, place, now, old_place_up=old is not None and old.up
             )
-            if known is not None and known.challenged_at == now:
-                frames += self._resolver.challenge(known)
             frames += self._challenges(now)
         self._found += [event.ipv4 for event in seen if isinstance(event, HostSeen)]
         events += seen

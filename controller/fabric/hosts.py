@@ -2,10 +2,10 @@
 
 A registration gives a host's addresses (agents prove who they are), ARP gives its place. An address belongs to
 the host that had it first: a registered MAC wins over any ARP; between plain hosts a new MAC is believed only when the
-old owner's port is down or the old owner, asked, has been silent for `CHALLENGE_S`. The same addresses at another port
-are a host that moved, if its old port is down, or if nothing answers there, though asked `CHALLENGES` times, within
-`CHALLENGE_S` (and half of that since the last question, which goes late where the controller did not run); this holds
-for agents' hosts, too. One that answers at its old port stays.
+old owner's port is down or the old owner has been silent. The same addresses at another port are a host that moved, if
+its old port is down, or if nothing answers there; this holds for agents' hosts, too. One that answers at its old port
+stays. To be silent is not to answer for `CHALLENGE_S`, though asked `CHALLENGES` times (and for half of that since the
+last question, which goes late where the controller did not run).
 
 A host whose agent has left keeps its agent's treatment: agents keep sending while their channel is away, and on
 another's ports nothing else is to be expected there. It is forgotten with its place: it may be nowhere now.
@@ -35,7 +35,9 @@ HostEvent = HostSeen | HostConflict
 
 @dataclass(slots=True)
 class _Claim:
-    """A host seems to have moved: where to, since when, and how often its old place was asked, and when last."""
+    """A host seems to have moved, or another to have its address: where, since when, how often its old place was asked,
+    and when last.
+    """
 
     place: PortRef
     since: float
@@ -47,7 +49,7 @@ class _Claim:
         return None if self.asked >= CHALLENGES else self.since + self.asked * CHALLENGE_S / (2 * CHALLENGES)
 
     def settle_at(self) -> float:
-        """Return when silence means that it moved: later where a question went late, as the controller did not run."""
+        """Return when silence means it is gone: later where a question went late, as the controller did not run."""
         return max(self.since + CHALLENGE_S, self.asked_at + CHALLENGE_S / 2)
 
 
@@ -61,8 +63,8 @@ class Host:
     """As its agent registered; "" for a plain host."""
     agent: bool = False
     place: PortRef | None = None
-    challenged_at: float | None = None
-    """When another host claimed its address and it was asked."""
+    dispute: _Claim | None = None
+    """Another MAC's claim to its address, since it last answered."""
     reported_at: float = float("-inf")
     left: bool = False
     """Its agent has left since it registered."""
@@ -81,6 +83,8 @@ class Hosts:
         self._registered_macs: dict[str, set[str]] = {}
         self._claims: dict[str, _Claim] = {}
         """Of hosts that seem to have moved, by IP address."""
+        self._disputes: dict[str, _Claim] = {}
+        """Those of `Host.dispute` with a question left, by IP address."""
         self.version = 0
         """Grows with every change of an address, a place or an agent."""
 
@@ -187,7 +191,7 @@ class Hosts:
         if host.mac != mac:
             return self._claimed(host, mac, place, now=now, old_place_up=old_place_up)
         if host.place == place:
-            host.challenged_at = None
+            self._end_dispute(host)
             claim = self._claims.pop(ipv4, None)
             return [] if claim is None else self._conflict(host, mac, claim.place, now)
         if not host.name and len(self._by_place.get(place, ())) >= HOSTS_PER_PORT:
@@ -201,11 +205,12 @@ class Hosts:
     def to_challenge(self, now: float) -> list[Host]:
         """Return the hosts whose old place is to be asked now; they count as asked."""
         due = []
-        for ipv4, claim in self._claims.items():
+        for ipv4, claim in (*self._claims.items(), *self._disputes.items()):
             ask_at = claim.ask_at()
             if ask_at is not None and now >= ask_at:
                 claim.asked, claim.asked_at = claim.asked + 1, now
                 due.append(self._by_ip[ipv4])
+        self._disputes = {ipv4: claim for ipv4, claim in self._disputes.items() if claim.ask_at() is not None}
         return due
 
     def settle(self, now: float, is_edge: Callable[[PortRef], bool]) -> list[HostEvent]:
@@ -222,7 +227,7 @@ class Hosts:
         """Return when `to_challenge` or `settle` has something to do, seconds; None: no address is disputed."""
         times = (
             claim.settle_at() if (ask_at := claim.ask_at()) is None else ask_at
-            for claim in self._claims.values()
+            for claim in (*self._claims.values(), *self._disputes.values())
         )
         return min(times, default=None)
 
@@ -253,14 +258,16 @@ class Hosts:
     def _claimed(
         self, host: Host, mac: str, place: PortRef, *, now: float, old_place_up: bool
     ) -> list[HostEvent]:
-        silent = host.challenged_at is not None and now - host.challenged_at >= CHALLENGE_S
+        claim = host.dispute
+        silent = claim is not None and claim.ask_at() is None and now >= claim.settle_at()
         if not host.agent and (host.place is None or not old_place_up or silent):
             before = host.place
-            host.mac, host.challenged_at = mac, None
+            host.mac = mac
+            self._end_dispute(host)
             self._place(host, place, now)
             return [HostSeen(now, host.ipv4, mac, place, before)]
-        if host.challenged_at is None:
-            host.challenged_at = now
+        if claim is None:
+            host.dispute = self._disputes[host.ipv4] = _Claim(place, now)
         return self._conflict(host, mac, place, now)
 
     def _conflict(self, host: Host, mac: str, place: PortRef, now: float) -> list[HostEvent]:
@@ -270,7 +277,8 @@ class Hosts:
         return [HostConflict(now, host.ipv4, mac, place, host.mac)]
 
     def _moved(self, host: Host, place: PortRef, now: float) -> HostSeen:
-        before, host.challenged_at = host.place, None
+        before = host.place
+        self._end_dispute(host)
         self._claims.pop(host.ipv4, None)
         self._place(host, place, now)
         return HostSeen(now, host.ipv4, host.mac, place, before)
@@ -298,11 +306,16 @@ class Hosts:
     def _forget(self, host: Host) -> None:
         self._unplace(host)
         self._claims.pop(host.ipv4, None)
+        self._end_dispute(host)
         del self._by_ip[host.ipv4]
         if self._by_name.get(host.name) is host:
             del self._by_name[host.name]
         self._no_longer_registered(host)
         self.version += 1
+
+    def _end_dispute(self, host: Host) -> None:
+        host.dispute = None
+        self._disputes.pop(host.ipv4, None)
 
     def _no_longer_registered(self, host: Host) -> None:
         addresses = self._registered_macs.get(host.mac)

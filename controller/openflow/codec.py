@@ -174,11 +174,24 @@ def delete_group(group: int) -> bytes:
 @lru_cache(maxsize=1 << 13)
 def add_meter(meter: Meter) -> bytes:
     """Return the message that makes a meter; a switch that has it already answers with an error."""
+    return _meter(meter, ofp.OFPMC_ADD)
+
+
+@lru_cache(maxsize=1 << 13)
+def modify_meter(meter: Meter) -> bytes:
+    """Return the message that makes a meter of that number this one; its counts may begin anew then.
+
+    A switch without it answers with an error.
+    """
+    return _meter(meter, ofp.OFPMC_MODIFY)
+
+
+def _meter(meter: Meter, command: int) -> bytes:
     rate = METER_RATE_PPS if meter.most_pps is None else meter.most_pps
     return serialized(
         parser.OFPMeterMod(
             PROTOCOL,
-            command=ofp.OFPMC_ADD,
+            command=command,
             flags=ofp.OFPMF_PKTPS | ofp.OFPMF_STATS,
             meter_id=meter.id,
             bands=[parser.OFPMeterBandDrop(rate=rate)],

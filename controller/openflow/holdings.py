@@ -50,7 +50,7 @@ class Holdings:
         With *whole*, the difference is all that the switch should hold: its entries get a new generation, and the same
         bundle deletes those of all older ones. So traffic meets the old state or the new one, and nothing else. Groups
         that nothing leads to any more are left for `delete_unused`. Meters travel outside, for Open vSwitch takes none
-        into bundles.
+        into bundles; one that is there is made what it should be, for another controller may have given it a rate.
 
         Raises EncodingError if OpenFlow cannot say it; nothing counts as sent then.
         """
@@ -66,9 +66,11 @@ class Holdings:
         deleted_flows = () if whole else difference.delete_flows
         plan = UpdatePlan(
             before=tuple(
-                (codec.add_meter(meter), ("meter", meter))
+                (
+                    (codec.modify_meter if meter.id in self._meters else codec.add_meter)(meter),
+                    ("meter", meter),
+                )
                 for meter in difference.add_meters
-                if meter.id not in self._meters
             ),
             inside=(
                 *((codec.set_group(group), ("group", group)) for group in difference.add_groups),

@@ -150,10 +150,10 @@ class OpenFlowShell:
         """Have *work* done in the shell's thread; `Effects` that it returns are carried out."""
         self._posted.post(work)
 
-    def call(self, work: Callable[[], T], timeout: float = 10.0) -> T:
+    def call(self, work: Callable[[], T], timeout: float = 10.0, *, in_time: bool = False) -> T:
         """Do as `post`, wait for the result and return it (or raise what *work* raised).
 
-        Effects have been sent, not confirmed, when this returns.
+        Effects have been sent, not confirmed, when this returns. in_time: what is not begun by then is never done.
 
         Raises:
             TimeoutError: it is not done after *timeout* seconds.
@@ -161,7 +161,7 @@ class OpenFlowShell:
         """
         if threading.current_thread() is self._thread:
             raise RuntimeError("call() in the shell's own thread would wait for itself: do the work directly")
-        return self._posted.call(work, timeout)
+        return self._posted.call(work, timeout, in_time=in_time)
 
     def wait_applied(self, timeout: float) -> None:
         """Wait until switches have confirmed all updates sent so far (those of a switch that goes away count as done).
@@ -186,7 +186,7 @@ class OpenFlowShell:
 
     def set_ports(self, ports: Iterable[PortRef], up: bool) -> PortsLeftOut:
         """Have ports taken down, or up again, and return those that are left out."""
-        return self.call(partial(self._sender.set_ports, tuple(ports), up))
+        return self.call(partial(self._sender.set_ports, tuple(ports), up), in_time=True)
 
     def set_ports_soon(self, ports: Iterable[PortRef], up: bool) -> None:
         """Do so soon: for the shell's own thread, and others who cannot wait."""

@@ -148,10 +148,13 @@ class ExperimentQueue:
         *,
         summary: Mapping[str, Any] | None = None,
         error: str = "",
+        stopping: bool = False,
     ) -> list[Change]:
         """End an attempt; return the changes. One that was to be cancelled is, unless it finished all the same.
 
-        "queued" puts it back into the queue. Raises NotFoundError; StateError if that attempt is over already.
+        "queued" puts it back into the queue. stopping: the controller ends, and begins nothing more.
+
+        Raises NotFoundError; StateError if that attempt is over already.
         """
         with Session(self._engine) as session, session.begin():
             parent = parent_of(session, number)
@@ -170,11 +173,11 @@ class ExperimentQueue:
                 experiment.summary = dict(summary)
             job.worker = ""
             if experiment.state == "queued":
-                # the pause counts neither for it, nor for a sweep that stands still
-                job.started_at = None
-                stand_still(session, parent)
+                job.started_at = None  # the pause does not count
             else:
                 experiment.finished_at = time.time()
+            if stopping or experiment.state == "queued":
+                stand_still(session, parent)
             return [change_of(experiment, job), *settle(session, parent)]
 
     def equip(

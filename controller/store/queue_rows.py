@@ -129,8 +129,11 @@ def settle(session: Session, sweep: int | None) -> list[Change]:
 
 
 def stand_still(session: Session, sweep: int | None) -> None:
-    """Note that a point of a sweep waits again: without another at work, its time counts from when it goes on."""
-    if sweep is None or any(point.state in ACTIVE for point, _ in points_of(session, sweep)):
+    """Note that the controller ends: a sweep that waits, with no point at work, counts from when it goes on."""
+    if sweep is None:
+        return
+    states = {point.state for point, _ in points_of(session, sweep)}
+    if "queued" not in states or states & set(ACTIVE):
         return
     both(session, sweep)[1].started_at = None
 

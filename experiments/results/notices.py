@@ -76,25 +76,28 @@ def unlike_notices(points: Sequence[tuple[str, Document]]) -> list[str]:
 
     points: words and result document of each. Figures of simulations depend on versions alone.
     """
-    first = _equipment(points[0][1])
+    first = equipment(points[0][1])
     groups: dict[str, list[str]] = {}
     for words, document in points[1:]:
-        own = _equipment(document)
-        unlike = [
-            f"{name} {own.get(name, 'unknown')} in place of {first.get(name, 'unknown')}"
-            for name in {**first, **own}
-            if own.get(name) != first.get(name)
-        ]
-        if unlike:
-            groups.setdefault(", ".join(unlike), []).append(words)
+        if own := unlike(equipment(document), first):
+            groups.setdefault(own, []).append(words)
     return [
-        f"{len(there)} of {len(points)} points (the first of them: {there[0]}) had {unlike}: "
+        f"{len(there)} of {len(points)} points (the first of them: {there[0]}) had {own}: "
         "run the sweep anew for points that are alike in this"
-        for unlike, there in groups.items()
+        for own, there in groups.items()
     ]
 
 
-def _equipment(document: Document) -> dict[str, Any]:
+def unlike(own: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Return in words which of its `equipment` something has in place of another's; empty: it is the same."""
+    return ", ".join(
+        f"{name} {own.get(name, 'unknown')} in place of {other.get(name, 'unknown')}"
+        for name in {**other, **own}
+        if own.get(name) != other.get(name)
+    )
+
+
+def equipment(document: Document) -> dict[str, Any]:
     """Return by name with what a result was made, as far as its figures depend on it."""
     parts = {**(document.get("versions") or {}), **(document.get("machine") or {})}
     left_out = _OF_MACHINE if is_simulated(document) else ()

@@ -12,7 +12,7 @@ from engine.finished_runs import finished_run
 from engine.submitted_record import SubmittedRecord
 from experiments.results.admissions import Admissions
 from experiments.results.cpu_use import CpuUse
-from experiments.results.document import Run
+from experiments.results.document import Run, machine
 from experiments.results.outcome import FlowOutcome, OutcomeError
 from experiments.results.run_record import run_body
 from experiments.run.progress import Steps
@@ -98,17 +98,19 @@ SPEC = {"name": "x", "title": "X", "fabric": {"leaves": 2}, "schemes": ["ecmp"],
 
 
 class Kept:
-    """A controller that has a run of another version."""
+    """A controller that has a run of another version, or of another machine."""
 
-    def __init__(self, run: dict[str, Any]) -> None:
+    def __init__(self, run: dict[str, Any], made_on: dict[str, Any] | None = None) -> None:
         self._run = run
         self._versions: dict[str, Any] = {"capstan": "0.1.0"}
+        self._machine = made_on or machine()
 
     def results(self, _: int) -> dict[str, Any]:
-        return {"runs": [self._run], "experiment": {"versions": self._versions}}
+        experiment = {"versions": self._versions, "machine": self._machine}
+        return {"runs": [self._run], "experiment": experiment}
 
-    def equip(self, _: int, __: int, versions: dict[str, Any], ___: Any) -> None:
-        self._versions = versions
+    def equip(self, _: int, __: int, versions: dict[str, Any], machine: dict[str, Any]) -> None:
+        self._versions, self._machine = versions, machine
 
     def flows_of(self, *_: int) -> list[dict[str, Any]]:
         return []
@@ -117,9 +119,14 @@ class Kept:
         return []
 
 
+def claim_of(attempt: int, runs: int, simulated: bool = False) -> dict[str, Any]:
+    kept = [{"run": run} for run in range(runs)]
+    return {"experiment": 1, "attempt": attempt, "simulated": simulated, "kept": kept}
+
+
 @pytest.mark.parametrize(("kept", "version", "said"), [(1, "0.2.0", 1), (1, "0.1.0", 0), (0, "0.2.0", 0)])
 def test_a_result_of_two_versions_says_so(kept: int, version: str, said: int) -> None:
-    claim = {"experiment": 1, "attempt": 2, "kept": [{"run": 7}] * kept}
+    claim = claim_of(2, kept)
     record = SubmittedRecord(Kept({}), claim)  # type: ignore[arg-type]
     record.begin(spec_from_dict(SPEC), {"capstan": version})
     record.finish({"notices": ["as before"]})
@@ -132,10 +139,25 @@ def test_a_result_of_two_versions_says_so(kept: int, version: str, said: int) ->
     )
 
 
+@pytest.mark.parametrize("simulated", [False, True])
+def test_a_result_of_two_machines_says_so_unless_it_was_simulated(
+    monkeypatch: pytest.MonkeyPatch, simulated: bool
+) -> None:
+    """Also at a third attempt, which is on the machine of the second."""
+    controller = Kept({}, {"cores": 4, "processor": "x86_64"})
+    monkeypatch.setattr("engine.submitted_record.machine", lambda: {"cores": 8, "processor": "x86_64"})
+    for attempt, runs in ((2, 2), (3, 3)):
+        record = SubmittedRecord(controller, claim_of(attempt, runs, simulated))  # type: ignore[arg-type]
+        record.begin(spec_from_dict(SPEC), {"capstan": "0.1.0"})
+        record.finish({"notices": []})
+        said = "2 runs were kept from an earlier attempt with cores 4 in place of 8: submit it anew"
+        assert record.summary["notices"] == ([] if simulated else [f"{said} for runs that are alike in this"])
+
+
 def test_a_third_attempt_knows_by_which_version_runs_of_the_first_were_made() -> None:
     controller = Kept({})
     for attempt, runs in ((2, 2), (3, 3)):
-        claim = {"experiment": 1, "attempt": attempt, "kept": [{"run": run} for run in range(runs)]}
+        claim = claim_of(attempt, runs)
         record = SubmittedRecord(controller, claim)  # type: ignore[arg-type]
         record.begin(spec_from_dict(SPEC), {"capstan": "0.2.0"})
         record.finish({"notices": []})
@@ -160,7 +182,7 @@ def test_a_third_attempt_knows_by_which_version_runs_of_the_first_were_made() ->
     ],
 )
 def test_a_run_that_another_version_kept_fails_the_attempt_in_words(run: dict[str, Any]) -> None:
-    claim = {"experiment": 1, "attempt": 2, "kept": [{"run": 7}]}
+    claim = claim_of(2, 1)
     record = SubmittedRecord(Kept(run), claim)  # type: ignore[arg-type]
     with pytest.raises(
         OutcomeError, match=r"run 7 of an earlier attempt cannot be gone on from: .*; .*submit"

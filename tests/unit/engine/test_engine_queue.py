@@ -149,6 +149,32 @@ def test_a_sweep_that_stood_still_counts_from_when_it_goes_on(queue: ExperimentQ
     assert queue.standing(number)[0]["started_at"] == went_on
 
 
+@pytest.mark.parametrize("put_back", [True, False])
+def test_a_sweep_whose_last_point_at_work_finishes_while_the_controller_ends_stands_still(
+    queue: ExperimentQueue, put_back: bool
+) -> None:
+    number = sweep_of(queue, "a", "a", "a")
+    first, last = claim(queue), claim(queue)
+    begun = queue.standing(number)[0]["started_at"]
+    if put_back:
+        queue.end(*first, "queued", stopping=True)
+    else:
+        queue.end(*first, "finished", summary={}, stopping=True)
+    assert queue.standing(number)[0]["started_at"] == begun, "another point is at work"
+    queue.end(*last, "finished", summary={}, stopping=True)
+    assert queue.standing(number)[0]["started_at"] is None
+    claim(queue)
+    assert queue.standing(number)[0]["started_at"] > begun
+
+
+def test_a_sweep_that_is_done_as_the_controller_ends_keeps_its_time(queue: ExperimentQueue) -> None:
+    number = sweep_of(queue, "a")
+    only = claim(queue)
+    begun = queue.standing(number)[0]["started_at"]
+    queue.end(*only, "finished", summary={}, stopping=True)
+    assert queue.standing(number)[0]["started_at"] == begun
+
+
 def test_what_failed_is_run_again_and_what_finished_is_not(queue: ExperimentQueue) -> None:
     number = sweep_of(queue, "a", "a", "a")
     for index, state in enumerate(("finished", "failed", "interrupted")):

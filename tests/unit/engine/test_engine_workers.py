@@ -192,6 +192,18 @@ def test_what_workers_of_a_cluster_are_at_is_theirs_when_the_controller_ends(
     assert state(engine, number)[0] == "running", "the next controller finds it at work"
 
 
+def test_the_time_of_a_sweep_counts_from_when_it_goes_on_with_the_next_controller(
+    engine: Engine, workers: SomeWorkers
+) -> None:
+    """Its only point at work finishes as this controller ends."""
+    number = submit(engine, sweep={"seed": [1, 2]})
+    claimed = engine.claim("other@here:1", "", "simulations")
+    assert claimed is not None
+    engine.stop()
+    engine.end(claimed.experiment, claimed.attempt, "finished", summary={}, error="")
+    assert engine.queue.standing(number)[0]["started_at"] is None
+
+
 def test_a_worker_that_dask_began_anew_elsewhere_is_not_at_what_it_had_before(
     engine: Engine, workers: SomeWorkers
 ) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import struct
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +18,7 @@ from os_ken.ofproto import ofproto_v1_5 as ofp
 from controller.agents.members_file import write_members
 from controller.agents.membership import Member
 from controller.fabric.graph import PortRef
+from controller.openflow.posted_calls import PostedCalls
 from controller.plane.faults import (
     Fault,
     FaultBegan,
@@ -27,10 +29,12 @@ from controller.plane.faults import (
     PortsLeftOut,
 )
 from controller.plane.naming import FabricNames
+from controller.shell.shell import OpenFlowShell
 from ovsdb.port_queues import PortLimit
 from tests.unit.api_world import api_world
 from tests.unit.controller.live.test_live_links import snapshot
 from tests.unit.raw_switch import RawSwitch
+from tests.unit.running_shell import held
 from tests.waiting import eventually
 
 
@@ -287,6 +291,28 @@ def test_a_port_that_is_gone_leaves_the_others_to_their_fault(tmp_path: Path) ->
             eventually(lambda: switch.raised == [1, 2, 2], "the port after it")
             assert switch.taken_down == []
             assert "faults" not in world.running.shell.counters()
+
+
+def test_ports_that_were_not_taken_down_in_time_stay_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fault is dropped then: there is none to end."""
+    call = PostedCalls.call
+
+    def briefly(posted: PostedCalls, work: Callable[[], Any], timeout_s: float, **how: bool) -> Any:
+        return call(posted, work, 0.1, **how)
+
+    with api_world(tmp_path) as world, contextlib.closing(Raised(world.running.shell.port)) as switch:
+        shell = world.running.shell
+        assert isinstance(shell, OpenFlowShell)
+        eventually(lambda: ofp.OFPT_BUNDLE_ADD_MESSAGE in switch.received, "its state")
+        with monkeypatch.context() as patched, held(shell):
+            patched.setattr(PostedCalls, "call", briefly)
+            with pytest.raises(TimeoutError):
+                world.running.set_ports((PortRef(1, 1),), False)
+        world.running.set_ports((PortRef(1, 2),), False)
+        eventually(lambda: switch.taken_down, "the other port")
+        assert switch.taken_down == [2]
 
 
 def test_a_fault_ends_where_a_port_of_it_is_gone(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from controller.capton.fabric import HostPlace, Rates, VirtualLink
+from controller.capton.resent import MOST_EVENTS
 from controller.capton.rules import scheduler_of
 from controller.capton.service import AdmissionService, CaptonCapacity
 from controller.capton.single_path import SinglePath
@@ -19,6 +20,7 @@ from controller.plane.snapshot import FabricSnapshot, HostInfo, LinkInfo, Switch
 from controller.schemes.scheme import Admission
 from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import Ping, Pong
+from protocol.sent_again import Resent, SentAgain
 from tests.unit.admission_agent import AdmittingAgent
 from tests.unit.agents_channel import RawAgent, Served, served
 from tests.unit.inner_packets import tcp
@@ -323,6 +325,36 @@ def test_doubled_and_late_messages_change_nothing_and_a_lost_decision_is_sent_ag
         assert standing is not None
         assert [flow.active.destination for flow in standing.flows] == ["h4"]
         assert standing.counters["messages_late"] == 4
+
+
+def test_episodes_that_an_agent_invents_do_not_fill_the_events(tmp_path: Path) -> None:
+    episode = Resent("10.0.1.1", 1, "10.0.2.1", 2, "granted", "gap", 0.0, 0.0, 0.0, 0.0, 1, 1)
+    count = MOST_EVENTS + 100
+    with served(tmp_path) as channel:
+        world = World(channel)
+        h1 = world.agent(1)
+        began = time.monotonic()
+        for _ in range(count):
+            h1.send(SentAgain(5.0, [episode]))
+        eventually(lambda: world.desk.resent().episodes == count, "all of them")
+        took = time.monotonic() - began
+        assert MOST_EVENTS <= len(world.events) <= MOST_EVENTS + took
+
+
+def test_admission_begins_as_soon_as_the_fabric_can_be_scheduled(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Here it could not be when the scheme came: the capacities of leaves were missing."""
+    with served(tmp_path) as channel:
+        world = World(channel)
+        world.desk.set_topology(replace(read(snapshot()), groups={}), {})
+        world.desk.set_rule(RULE)
+        assert world.desk.standing() is None
+        assert "the fabric cannot be scheduled: the capacity of 'l1' is not known" in caplog.text
+        world.see(snapshot())
+        h1 = world.agent(1)
+        h1.send(Request(1, 7, "10.0.2.1", 1000))
+        assert h1.next(Grant).rate_bps == RATE
 
 
 def test_another_scheme_forgets_all_grants(tmp_path: Path) -> None:

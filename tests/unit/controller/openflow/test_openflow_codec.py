@@ -331,9 +331,14 @@ def test_meters_count_and_never_drop() -> None:
 
 
 def test_a_meter_with_a_rate_drops_what_is_above() -> None:
-    message = read(codec.add_meter(Meter(0x10001, 100)))
-    assert message.flags == ofp.OFPMF_PKTPS | ofp.OFPMF_STATS
-    assert [(band.type, band.rate) for band in message.bands] == [(ofp.OFPMBT_DROP, 100)]
+    for command, data in (
+        (ofp.OFPMC_ADD, codec.add_meter(Meter(0x10001, 100))),
+        (ofp.OFPMC_MODIFY, codec.modify_meter(Meter(0x10001, 100))),
+    ):
+        message = read(data)
+        assert (message.command, message.meter_id) == (command, 0x10001)
+        assert message.flags == ofp.OFPMF_PKTPS | ofp.OFPMF_STATS
+        assert [(band.type, band.rate) for band in message.bands] == [(ofp.OFPMBT_DROP, 100)]
 
 
 @given(st.integers(1, 0xFFFFFF00), st.binary(max_size=300))

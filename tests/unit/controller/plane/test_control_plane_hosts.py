@@ -240,6 +240,28 @@ def test_an_answer_that_is_not_read_yet_is_no_silence_of_a_host(agents: bool) ->
     assert sim.delivers(h1, h2, TrafficClass.LONG if agents else TrafficClass.NONE)
 
 
+def test_an_answer_that_is_not_read_yet_gives_no_address_to_another_host() -> None:
+    """As above, for a plain host's address: what another switch sent is read first, time after time."""
+    sim = running(leaf_spine(2, 2, 2), agents=False)
+    h1, h2, h3, h4 = sim.shape.hosts
+    for host in sim.shape.hosts:
+        sim.arp(host, host.ipv4)
+    sim.run(0.1)
+    sim.events.clear()
+    sim.frames.clear()
+    sim.arp(dataclasses.replace(h2, ipv4=h3.ipv4), h1.ipv4)
+    sim.run_until(lambda: any(place == h3.place and decode_arp(frame) for _, place, frame in sim.frames), 0.1)
+    sim.now += 1.5 * CHALLENGE_S
+    forged = Arp(BROADCAST_MAC, h2.mac, REQUEST, h2.mac, h3.ipv4, NO_MAC, h1.ipv4).encode()
+    for _ in range(4):
+        sim.do(sim.plane.packet_in(*h2.place, Rule.ARP, forged, now=sim.now))
+        sim.do(sim.plane.tick(sim.now))
+    sim.run(2)
+    assert since(sim, HostSeen) == []
+    assert len(since(sim, HostConflict)) == 1
+    assert sim.delivers(h4, h3, TrafficClass.NONE)
+
+
 def test_a_port_of_a_host_that_goes_down_is_reported_once_and_again_when_it_is_back() -> None:
     sim = running(leaf_spine(2, 2, 1))
     h1, h2 = sim.shape.hosts

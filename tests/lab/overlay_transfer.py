@@ -115,13 +115,23 @@ DATAGRAMS = """
 import socket, sys, time
 address, port, source, flows, bursts, packets, size = sys.argv[1], *map(int, sys.argv[2:8])
 pause = float(sys.argv[8])
+def taken():
+    with open("/proc/net/dev") as devices:
+        (device,) = (line for line in devices if line.lstrip().startswith("capstan0:"))
+    return int(device.partition(":")[2].split()[9])
 sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(flows)]
 for number, out in enumerate(sockets):
     out.bind(("", source + number))
+sent, before = 0, taken()
 for burst in range(bursts):
     for number in range(packets * flows):
         sockets[number % flows].sendto(bytes(size), (address, port))
+        sent += 1
         if number % 8 == 7:
-            time.sleep(0.004)  # the device's queue is short
+            time.sleep(0.004)
+            end = time.monotonic() + 10
+            # the device's queue is short, and the agent that reads it may wait for a processor
+            while taken() - before < sent and time.monotonic() < end:
+                time.sleep(0.001)
     time.sleep(pause)
 """

@@ -24,7 +24,7 @@ export interface Stretch {
 const LONGEST_FRAME_MS = 500;
 
 /**
- * How often a replay is drawn, ms. Packets move as smoothly to the eye as with each frame of a display, for half of the
+ * How often a replay is drawn, ms. Packets move as smoothly to the eye as with each frame of a display, for two thirds of the
  * processor time, which a lab beside the page lacks on two cores.
  */
 const DRAWN_EVERY_MS = 1000 / 30;

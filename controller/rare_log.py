@@ -30,10 +30,9 @@ class RareLog:
         now = time.monotonic() if now is None else now
         with self._lock:
             self._lines = self._lines or TokenBucket(self._burst, now)
-            if self._lines.level(1 / self._every_s, now) < 1 - 1e-9:
+            if not self._lines.take(1 / self._every_s, now):
                 self._silent += 1
                 return
-            self._lines.spend(1)
             more = f" ({self._silent} more such lines were left out)" if self._silent else ""
             self._silent = 0
         self._log.log(self._level, "%s%s", text, more)

@@ -17,6 +17,13 @@ class TokenBucket:
         self._at = now
         return self._level
 
+    def take(self, per_s: float, now: float) -> bool:
+        """Take out a token if there is one; return whether there was. A billionth less than one counts, as rounding."""
+        if self.level(per_s, now) < 1 - 1e-9:
+            return False
+        self.spend(1)
+        return True
+
     def spend(self, tokens: float) -> None:
         """Take out tokens, whether they are there or not: the caller has looked at the level, or waits for it."""
         self._level -= tokens

@@ -60,9 +60,8 @@ class ResentLog:
             self._newest.append(HostResent(self._count, now - (report.now_s - episode.at_s), host, episode))
         for cause, count in by_cause(report.resent).items():
             self._totals[cause] = self._totals.get(cause, 0) + count
-        if self._events.level(1.0, now) < 1.0:
+        if not self._events.take(1.0, now):
             return None
-        self._events.spend(1.0)
         return CaptonSentAgain(now, host, sum(episode.bytes for episode in report.resent))
 
     def view(self, now: float) -> ResentView:

@@ -90,8 +90,7 @@ class UpdateResults:
     def _note(self, error: SwitchError) -> None:
         self._shell.counters["refused"] += 1
         self._refusals.note(error)
-        if self._events.level(1.0, self._shell.now()) >= 1.0:
-            self._events.spend(1.0)
+        if self._events.take(1.0, self._shell.now()):
             self._shell.on_event(SwitchRefused(error.at, error))
 
     def _heal(self, connection: SwitchConnection, errors: tuple[SwitchError, ...]) -> None:

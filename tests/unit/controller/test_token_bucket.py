@@ -26,3 +26,10 @@ def test_a_debt_is_worked_off_before_there_are_tokens_again() -> None:
     assert bucket.level(per_s=4.0, now=1.0) == pytest.approx(-2.0)
     assert bucket.level(per_s=4.0, now=2.0) == pytest.approx(2.0)
     assert bucket.level(per_s=4.0, now=100.0) == pytest.approx(10.0)
+
+
+def test_a_token_is_taken_only_where_there_is_one() -> None:
+    bucket = TokenBucket(burst=2.0, now=0.0)
+    assert [bucket.take(per_s=0.5, now=now) for now in (0.0, 0.0, 0.0, 1.0, 2.0, 2.0)] == [
+        True, True, False, False, True, False,
+    ]  # fmt: skip

@@ -128,7 +128,7 @@ for burst in range(bursts):
         sockets[number % flows].sendto(bytes(size), (address, port))
         sent += 1
         if number % 8 == 7:
-            time.sleep(0.004)
+            time.sleep(0.004)  # a rate that the fabric's links take
             end = time.monotonic() + 10
             # the device's queue is short, and the agent that reads it may wait for a processor
             while taken() - before < sent and time.monotonic() < end:

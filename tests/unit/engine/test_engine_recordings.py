@@ -77,17 +77,6 @@ def test_what_was_recorded_is_served_as_it_was_and_shown_with_its_run(world: Wor
     assert "no recording of run 1 of ecmp: it has those of run 1 of caps" in why
 
 
-def test_who_asks_for_too_many_recordings_is_answered_so_and_when_to_ask_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engine.serving.CHECKS_PER_S", 0.001)
-    monkeypatch.setattr("engine.serving.CHECK_BURST", 1)
-    with api_world(tmp_path) as world:
-        world.get("/experiments/1/recording?scheme=caps", 404)
-        said = world.get("/experiments/1/recording?scheme=caps", 429)["detail"]
-    assert said.startswith("too many specs are checked or recordings asked for: try again in ")
-
-
 def test_a_recording_outlives_its_controller(tmp_path: Path) -> None:
     trace = recorded(LabRecorder(180.0, 1000.0), "caps")
     with api_world(tmp_path) as world:

@@ -132,6 +132,7 @@ def test_a_recording_is_refused_where_there_is_no_such_run(tmp_path: Path) -> No
             assert words in world.ask("GET", f"{path}?scheme=caps", 409)["detail"]
             assert "query.scheme" in world.ask("GET", path, 422)["detail"]
             assert "query.for_ms" in world.ask("GET", f"{path}?scheme=caps&for_ms=900000", 422)["detail"]
+        world.get("/experiments/99/recording?scheme=caps", 404)
 
 
 def test_the_rate_of_recordings_comes_before_their_spec_is_read(
@@ -145,7 +146,8 @@ def test_the_rate_of_recordings_comes_before_their_spec_is_read(
         path = f"/experiments/{made['id']}/recording?scheme=caps"
         world.ask("GET", path, 409)
         monkeypatch.setattr("engine.recordings.problem", lambda experiment: pytest.fail("is not looked at"))
-        world.ask("GET", path, 429)
+        said = world.ask("GET", path, 429)["detail"]
+    assert said.startswith("too many specs are checked or recordings asked for: try again in ")
 
 
 def finished(**changes: Any) -> dict[str, Any]:

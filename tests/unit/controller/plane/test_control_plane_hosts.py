@@ -138,15 +138,20 @@ def elsewhere(sim: Simulation, host: SimHost) -> SimHost:
     return moved
 
 
+def every_host_says_arp(sim: Simulation) -> None:
+    """Have all places known, and forget the events of that."""
+    for host in sim.shape.hosts:
+        sim.arp(host, host.ipv4)
+    sim.run(0.1)
+    sim.events.clear()
+
+
 @pytest.mark.parametrize("agents", [True, False])
 @pytest.mark.parametrize("old", ["down", "silent"])
 def test_a_host_that_moves_is_followed(agents: bool, old: str) -> None:
     sim = running(leaf_spine(3, 2, 1), agents=agents)
     h1, h2, h3 = sim.shape.hosts
-    for host in sim.shape.hosts:
-        sim.arp(host, host.ipv4)
-    sim.run(0.1)
-    sim.events.clear()
+    every_host_says_arp(sim)
     moved = elsewhere(sim, h2)
     if old == "down":
         sim.port(h2.place, up=False)
@@ -196,10 +201,7 @@ def test_a_leaf_whose_last_host_has_moved_sends_nothing_back() -> None:
 def test_a_host_that_answers_at_its_port_is_moved_by_no_forged_arp(agents: bool, lost: int) -> None:
     sim = running(leaf_spine(3, 2, 1), agents=agents)
     h1, h2, _ = sim.shape.hosts
-    for host in sim.shape.hosts:
-        sim.arp(host, host.ipv4)
-    sim.run(0.1)
-    sim.events.clear()
+    every_host_says_arp(sim)
     forger = elsewhere(sim, h2)
     dropped = 0
 
@@ -224,10 +226,7 @@ def test_an_answer_that_is_not_read_yet_is_no_silence_of_a_host(agents: bool) ->
     """The controller does not run from its first question on; then what is due goes before what has come."""
     sim = running(leaf_spine(3, 2, 1), agents=agents)
     h1, h2, _ = sim.shape.hosts
-    for host in sim.shape.hosts:
-        sim.arp(host, host.ipv4)
-    sim.run(0.1)
-    sim.events.clear()
+    every_host_says_arp(sim)
     sim.frames.clear()
     sim.arp(elsewhere(sim, h2), h1.ipv4)
     sim.run_until(lambda: any(place == h2.place and decode_arp(frame) for _, place, frame in sim.frames), 0.1)
@@ -244,10 +243,7 @@ def test_an_answer_that_is_not_read_yet_gives_no_address_to_another_host() -> No
     """As above, for a plain host's address: what another switch sent is read first, time after time."""
     sim = running(leaf_spine(2, 2, 2), agents=False)
     h1, h2, h3, h4 = sim.shape.hosts
-    for host in sim.shape.hosts:
-        sim.arp(host, host.ipv4)
-    sim.run(0.1)
-    sim.events.clear()
+    every_host_says_arp(sim)
     sim.frames.clear()
     sim.arp(dataclasses.replace(h2, ipv4=h3.ipv4), h1.ipv4)
     sim.run_until(lambda: any(place == h3.place and decode_arp(frame) for _, place, frame in sim.frames), 0.1)

@@ -35,6 +35,8 @@ pub struct Route {
     pub class: TrafficClass,
     /// Source ports that name the live paths, ascending. Empty while they are not known, and towards our own leaf.
     pub labels: Arc<[u16]>,
+    /// By label, the microseconds that its path takes more than the fastest one while both are idle. Empty: none is known.
+    pub idle_us: Arc<[u32]>,
     /// The same for two routes only if their labels are the same; fresh whenever they change. 0: no labels.
     pub version: u32,
 }
@@ -42,7 +44,7 @@ pub struct Route {
 impl Route {
     /// Returns a route without labels.
     pub fn unnamed(leaf: LeafId, class: TrafficClass) -> Route {
-        Route { leaf, class, labels: Arc::from([]), version: 0 }
+        Route { leaf, class, labels: Arc::from([]), idle_us: Arc::from([]), version: 0 }
     }
 
     /// Returns the number of this route.

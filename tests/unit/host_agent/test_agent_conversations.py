@@ -8,7 +8,8 @@ want its timer no later than that.
 
 Feedback is apart: agents of then sent less of it while a datagram was missing. An agent of now has to report all that
 an agent of then reported, at most 5 ms later. The feedback that it sends more takes numbers, so later datagrams have
-higher ones, and feedback of then is given to it with the numbers of now.
+higher ones, and feedback of then is given to it with the numbers of now. TR's paths are apart, too: it measures since
+then by how much packets are later than expected, so a datagram may have the label of another path.
 """
 
 from __future__ import annotations
@@ -72,6 +73,8 @@ class Replay:
         self.core = self._core(said["sessions"][host])
         self.drawn = False
         """Whether entropy values and seeds are drawn, so that only their ranges are the same."""
+        self.rerouted = False
+        """Whether TR chooses paths, so that only some label is given where one was."""
         self.now, self.then = Reports(), Reports()
         self.awaited: list[tuple[float, Reports]] = []
         """When an agent of now has to have reported what, at the latest."""
@@ -92,6 +95,7 @@ class Replay:
             case "policy":
                 policy = Policy.from_dict(self.said["policies"][what[0]])
                 self.drawn = policy.short.path.kind == "spray"
+                self.rerouted = "tr" in (policy.short.path.kind, policy.long.path.kind)
                 core.set_policy(policy, now)
             case "directory":
                 core.set_directory([build(Peer, one, "peer") for one in what[0]], now)
@@ -192,7 +196,9 @@ class Replay:
         self.numbers[before.number] = header.number
         before = replace(before, number=header.number)
         if not self.drawn:
-            return out.source_port == source_port and out.data == encode(before, body_before)
+            other_path = self.rerouted and max(out.source_port, source_port) < EV_FIRST
+            same_port = out.source_port == source_port or other_path
+            return same_port and out.data == encode(before, body_before)
         if (out.source_port >= EV_FIRST) != (source_port >= EV_FIRST) or header != before:
             return False
         if header.kind is Kind.REPAIR:

@@ -31,12 +31,18 @@ CLAIM = Claim(
 )
 
 
+def digits(figure: float | None) -> str:
+    """Return a figure with two digits, with more where it was stored with more: beside a limit."""
+    assert figure is not None
+    return max(f"{figure:.2f}", f"{figure:g}", key=len)
+
+
 def cell(outcome: Outcome) -> str:
     """Return what a cell of the document says of this, put together anew."""
     figures = [
         f"{one.point}: " * bool(one.point)
-        + f"{one.ratio:.2f}"
-        + ("" if one.low is None else f" [{one.low:.2f}, {one.high:.2f}]")
+        + digits(one.ratio)
+        + ("" if one.low is None else f" [{digits(one.low)}, {digits(one.high)}]")
         for one in outcome.figures
     ]
     text = f"*{outcome.verdict}*" + (f": {'; '.join(figures)}" if figures else "")

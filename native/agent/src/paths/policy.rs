@@ -32,7 +32,7 @@ pub struct Report {
     pub port: u16,
     /// Path that it took; 0: it crossed no top tier.
     pub stamp: u16,
-    /// Its one-way delay above the least to that peer.
+    /// Its one-way delay above the least to that peer, what their paths take while idle apart.
     pub delay_s: Seconds,
     /// When it left.
     pub sent: Seconds,

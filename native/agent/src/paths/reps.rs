@@ -118,8 +118,6 @@ impl<R: Random> PathPolicy for Reps<R> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::random::Generator;
     use crate::TrafficClass;
@@ -127,8 +125,7 @@ mod tests {
     #[test]
     fn a_value_that_came_back_marked_is_not_used_again() {
         let settings = RepsSettings { explore_packets: 1, congested_s: 0.01, freeze_s: 1.0 };
-        let route =
-            Route { leaf: LeafId(2), class: TrafficClass::Short, labels: Arc::from(Vec::new()), version: 0 };
+        let route = Route::unnamed(LeafId(2), TrafficClass::Short);
         let flow = FlowRef { id: 1, hash: 7 };
         for marked in [false, true] {
             let mut reps = Reps::new(Generator::new(5), settings);

@@ -1,9 +1,9 @@
 //! What path policies choose from: the live paths to each leaf, by traffic class.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use crate::class::TrafficClass;
+use crate::paths::PathId;
 use crate::route::{LeafId, Route};
 use crate::underlay::{is_stamp, label_of};
 
@@ -14,6 +14,16 @@ pub struct LivePaths {
     pub stamps: BTreeMap<LeafId, BTreeSet<u16>>,
     /// What a class is to keep to, wherever it goes; a class that is missing has all paths.
     pub by_class: BTreeMap<TrafficClass, BTreeSet<u16>>,
+    /// Microseconds that a path takes more than the fastest one to the same leaf while both are idle (of TR's Eq. 1, pd_j).
+    /// A path that is missing takes no more, as far as is known.
+    pub idle_us: BTreeMap<PathId, u32>,
+}
+
+impl LivePaths {
+    /// Returns how many microseconds a path takes more than the fastest one while both are idle.
+    fn idle_us(&self, leaf: LeafId, stamp: u16) -> u32 {
+        self.idle_us.get(&PathId { leaf, stamp }).copied().unwrap_or(0)
+    }
 }
 
 /// The routes of an agent.
@@ -40,7 +50,12 @@ impl Routes {
         })
     }
 
-    /// Sets which paths are alive. The version of a route changes if its labels do.
+    /// Returns how many microseconds a path takes more than the fastest one to the same leaf while both are idle.
+    pub fn idle_us(&self, leaf: LeafId, stamp: u16) -> u32 {
+        self.paths.idle_us(leaf, stamp)
+    }
+
+    /// Sets which paths are alive. The version of a route changes if its labels do, or what they take while idle.
     pub fn set_paths(&mut self, paths: LivePaths) {
         self.paths = paths;
         for routes in self.leaves.iter_mut().flatten() {
@@ -51,29 +66,34 @@ impl Routes {
 
 /// Gives routes to a leaf the labels of what their class may use: all live paths, where its own would be none.
 fn name(routes: &mut [Route; 4], paths: &LivePaths, versions: &mut u32) {
-    let alive = paths.stamps.get(&routes[0].leaf);
+    let leaf = routes[0].leaf;
+    let alive = paths.stamps.get(&leaf);
     let stamps: Vec<u16> = alive.into_iter().flatten().copied().filter(|&stamp| is_stamp(stamp)).collect();
-    let mut named: Vec<(Arc<[u16]>, u32)> = Vec::new();
+    let mut named: Vec<Route> = Vec::new();
     for route in routes {
         let own: Option<Vec<u16>> = paths
             .by_class
             .get(&route.class)
             .map(|own| stamps.iter().copied().filter(|stamp| own.contains(stamp)).collect());
         let usable = own.filter(|own| !own.is_empty());
-        let labels: Vec<u16> =
-            usable.as_ref().unwrap_or(&stamps).iter().map(|&stamp| label_of(stamp)).collect();
-        if labels[..] == route.labels[..] {
+        let usable = usable.as_ref().unwrap_or(&stamps);
+        let labels: Vec<u16> = usable.iter().map(|&stamp| label_of(stamp)).collect();
+        let mut idle_us: Vec<u32> = usable.iter().map(|&stamp| paths.idle_us(leaf, stamp)).collect();
+        if idle_us.iter().all(|&us| us == 0) {
+            idle_us.clear();
+        }
+        if labels[..] == route.labels[..] && idle_us[..] == route.idle_us[..] {
             continue;
         }
-        let known = named.iter().find(|(other, _)| other[..] == labels[..]).cloned();
-        let (labels, version) = known.unwrap_or_else(|| {
+        if let Some(other) = named.iter().find(|other| other.labels[..] == labels[..]) {
+            (route.labels, route.idle_us) = (other.labels.clone(), other.idle_us.clone());
+            route.version = other.version;
+        } else {
             *versions += u32::from(!labels.is_empty());
-            let fresh = (Arc::from(labels), *versions);
-            named.push(fresh.clone());
-            fresh
-        });
-        route.version = if labels.is_empty() { 0 } else { version };
-        route.labels = labels;
+            route.version = if labels.is_empty() { 0 } else { *versions };
+            (route.labels, route.idle_us) = (labels.into(), idle_us.into());
+        }
+        named.push(route.clone());
     }
 }
 
@@ -95,6 +115,9 @@ mod tests {
             let mut paths = LivePaths::default();
             for leaf in 0..3 {
                 paths.stamps.insert(LeafId(leaf), some(&mut random, 6));
+                for stamp in some(&mut random, 3) {
+                    paths.idle_us.insert(PathId { leaf: LeafId(leaf), stamp }, random.below(3));
+                }
             }
             for class in [TrafficClass::Short, TrafficClass::Long] {
                 if random.below(2) == 0 {
@@ -114,10 +137,19 @@ mod tests {
                 let expected = if own.is_empty() { alive } else { own };
                 let stamps: Vec<u16> = new.labels.iter().map(|label| label - 8192).collect();
                 assert_eq!(stamps, expected, "turn {turn}");
-                assert_eq!(old.version == new.version, old.labels == new.labels);
+                let known = |stamp: &u16| {
+                    let id = PathId { leaf: new.leaf, stamp: *stamp };
+                    paths.idle_us.get(&id).copied().unwrap_or(0)
+                };
+                let idle_us: Vec<u32> = stamps.iter().map(known).collect();
+                let none = idle_us.iter().all(|&us| us == 0);
+                assert_eq!(new.idle_us[..], if none { Vec::new() } else { idle_us }[..]);
+                let same = old.labels == new.labels && old.idle_us == new.idle_us;
+                assert_eq!(old.version == new.version, same);
                 assert_eq!(new.version == 0, new.labels.is_empty());
-                let kept = versions.entry((new.leaf, new.version)).or_insert(new.labels.clone());
-                assert_eq!(*kept, new.labels, "one version has one set of labels");
+                let own = (new.labels.clone(), new.idle_us.clone());
+                let kept = versions.entry((new.leaf, new.version)).or_insert(own.clone());
+                assert_eq!(*kept, own, "one version has one set of labels");
             }
         }
     }

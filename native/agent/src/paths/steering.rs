@@ -76,8 +76,8 @@ impl Steering {
         &mut *self.policies[self.serves[class.index()]]
     }
 
-    /// Processes a peer's feedback. `above_least`: from a delay, how much it is above the least, both in us; it is asked
-    /// of reports that a policy wants, in their order.
+    /// Processes a peer's feedback. `above_least`: from a delay less what its path takes while idle, how much it is above
+    /// the least, both in us; it is asked of reports that a policy wants, in their order.
     pub fn learn(
         &mut self,
         sent: Sent,
@@ -87,21 +87,22 @@ impl Steering {
     ) {
         for receipt in &feedback.receipts {
             let departed = sent.departures.of(receipt.number);
-            let policy = self.policy(departed.class);
-            if departed.flow == 0 || !policy.learns() {
+            if departed.flow == 0 || !self.policy(departed.class).learns() {
                 continue;
             }
             let Some(port) = sent.log.entropy_of(receipt.number) else { continue };
+            let idle_us = self.routes.idle_us(sent.leaf, receipt.stamp);
+            let above_us = above_least(receipt.delay_us.wrapping_sub(idle_us));
             let report = Report {
                 flow: i64::from(departed.flow),
                 leaf: sent.leaf,
                 port,
                 stamp: receipt.stamp,
-                delay_s: f64::from(above_least(receipt.delay_us)) * 1e-6,
+                delay_s: f64::from(above_us) * 1e-6,
                 sent: departed.at,
                 marked: receipt.marked,
             };
-            policy.reported(&report, now);
+            self.policy(departed.class).reported(&report, now);
         }
         let mut left = MOST_LOST;
         for &(first, count) in &feedback.lost {

@@ -124,7 +124,7 @@ mod tests {
 
     fn route(stamps: std::ops::Range<u16>) -> Route {
         let labels: Vec<u16> = stamps.map(label_of).collect();
-        Route { leaf: LeafId(2), class: TrafficClass::Short, labels: Arc::from(labels), version: 1 }
+        Route { labels: Arc::from(labels), version: 1, ..Route::unnamed(LeafId(2), TrafficClass::Short) }
     }
 
     fn report(port: u16, delay_s: Seconds, sent: Seconds) -> Report {

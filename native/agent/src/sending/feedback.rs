@@ -28,6 +28,7 @@ impl<P: Packets> Sender<P> {
             let above_least = |delay_us| peer.least_delay.above(delay_us, now) as u32;
             self.wrapping.steering.learn(sent, feedback, above_least, now);
         }
+        let routes = &self.wrapping.steering.routes;
         let mut known = self.estimators.get_mut(&leaf);
         for receipt in &feedback.receipts {
             let sent = peer.sent.arrived(receipt.number);
@@ -36,7 +37,8 @@ impl<P: Packets> Sender<P> {
             }
             if let Some(known) = known.as_mut().filter(|_| sent && receipt.stamp != 0) {
                 peer.stamps.insert(receipt.stamp);
-                known.path_delay(receipt.stamp, peer.least_delay.above(receipt.delay_us, now) as u32, now);
+                let delay_us = receipt.delay_us.wrapping_sub(routes.idle_us(leaf, receipt.stamp));
+                known.path_delay(receipt.stamp, peer.least_delay.above(delay_us, now) as u32, now);
             }
         }
         if let Some(known) = known {

@@ -1,4 +1,5 @@
-//! Each path policy decides as the Python of commit d7038cc did, on recorded situations.
+//! Each path policy decides as the Python of commit d7038cc did, on recorded situations; TR as since its margin is by how
+//! much packets were later than expected (149 of 1721 events were recorded again).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -76,7 +77,7 @@ fn replay(recording: &str) -> usize {
                 let class = TrafficClass::of(words.number()).expect("a class");
                 let version = words.number();
                 let labels = Arc::from(words.rest());
-                routes.insert((leaf, class), Route { leaf, class, labels, version });
+                routes.insert((leaf, class), Route { labels, version, ..Route::unnamed(leaf, class) });
             }
             "send" => {
                 let flow = FlowRef { id: words.number(), hash: words.number() };

@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agent::paths::{of_the_others, LivePaths, Load};
+use agent::paths::{of_the_others, LivePaths, Load, PathId};
 use agent::{LeafId, Seconds, TrafficClass};
 use fabric::mode::{Cause, Mode, ModeChange, ModeMonitor, ModeRule};
 use fabric::partition::{PartitionRule, PathPartition, Split};
 
 use super::host::Host;
 use super::switching;
-use crate::time::{Time, NEVER};
+use crate::time::{Time, NEVER, SECOND};
 use crate::topology::Topology;
 use crate::Error;
 
@@ -58,8 +58,8 @@ pub struct Controller {
     split: Split,
     next_share: Option<Seconds>,
     meters: Vec<Meters>,
-    /// Stamps from each leaf to every other.
-    paths: Vec<BTreeMap<LeafId, BTreeSet<u16>>>,
+    /// From each leaf.
+    paths: Vec<LivePaths>,
     /// Its entry in the heap.
     pub timer: Time,
     pub mode_events: Vec<ModeEvent>,
@@ -67,14 +67,19 @@ pub struct Controller {
 }
 
 impl Controller {
-    pub fn new(central: Central, topology: &Topology, packet_time_s: Seconds) -> Result<Controller, Error> {
-        let paths = stamps(topology);
+    /// Return a controller. paths: from each leaf (`live_paths`).
+    pub fn new(
+        central: Central,
+        topology: &Topology,
+        paths: Vec<LivePaths>,
+        packet_time_s: Seconds,
+    ) -> Result<Controller, Error> {
         let wrong = |error: fabric::mode::RuleError| Error(error.to_string());
         let mut modes =
             central.mode.map(|rule| ModeMonitor::new(rule, packet_time_s)).transpose().map_err(wrong)?;
         let mut partition = central.partition.map(|rule| PathPartition::new(rule, packet_time_s));
         for (leaf, ways) in paths.iter().enumerate() {
-            let most = ways.values().map(BTreeSet::len).max().unwrap_or_default();
+            let most = ways.stamps.values().map(BTreeSet::len).max().unwrap_or_default();
             if let Some(modes) = &mut modes {
                 modes.leaf_added(leaf as u64, 0.0);
             }
@@ -154,7 +159,8 @@ impl Controller {
             let Meters { short_bytes, long_bytes, .. } = self.meters[leaf as usize];
             partition.sample(leaf, short_bytes, long_bytes, now);
         }
-        let sets = self.paths.iter().flat_map(|ways| ways.values().filter(|ways| !ways.is_empty()).cloned());
+        let ways = self.paths.iter().flat_map(|paths| paths.stamps.values());
+        let sets = ways.filter(|ways| !ways.is_empty()).cloned();
         let split = partition.split(sets).clone();
         if split == self.split {
             return;
@@ -167,15 +173,15 @@ impl Controller {
         });
         self.split = split;
         for host in hosts {
-            let ways = &self.paths[usize::from(host.leaf())];
-            host.set_paths(live(ways, &self.split));
+            let paths = &self.paths[usize::from(host.leaf())];
+            host.set_paths(divided(paths, &self.split));
         }
     }
 }
 
-/// Return what of the paths from a leaf each class is to keep to.
-fn live(ways: &BTreeMap<LeafId, BTreeSet<u16>>, split: &Split) -> LivePaths {
-    let own: BTreeSet<u16> = ways.values().flatten().copied().collect();
+/// Return the paths from a leaf with what of them each class is to keep to.
+fn divided(paths: &LivePaths, split: &Split) -> LivePaths {
+    let own: BTreeSet<u16> = paths.stamps.values().flatten().copied().collect();
     let mut by_class = BTreeMap::new();
     if let Some(of) = split.by_class(&own) {
         let classes = [TrafficClass::Short, TrafficClass::Long, TrafficClass::Control];
@@ -183,7 +189,7 @@ fn live(ways: &BTreeMap<LeafId, BTreeSet<u16>>, split: &Split) -> LivePaths {
             by_class.insert(class, paths.into_iter().collect());
         }
     }
-    LivePaths { stamps: ways.clone(), by_class }
+    LivePaths { by_class, ..paths.clone() }
 }
 
 /// Give the agents of each leaf the load of the others on its paths.
@@ -201,20 +207,63 @@ fn share(hosts: &mut [Host], now: Seconds) {
     }
 }
 
-/// Return the stamps from each leaf to every other, empty to itself.
-pub fn stamps(topology: &Topology) -> Vec<BTreeMap<LeafId, BTreeSet<u16>>> {
+/// Return the paths from each leaf to every other; to itself there are none. clock: seconds of agents' clocks a second.
+pub fn live_paths(topology: &Topology, clock: f64) -> Vec<LivePaths> {
     let mut first: BTreeMap<u32, u32> = BTreeMap::new();
     for host in (0..topology.hosts()).rev() {
         first.insert(topology.leaf_of(host), host);
     }
-    let between = |from: u32, to: u32| -> BTreeSet<u16> {
-        topology.paths(from, to).iter().map(|&path| switching::stamp(topology, from, to, path)).collect()
+    let alike = topology.delays_are_alike();
+    let from = |&from: &u32| {
+        let mut live = LivePaths::default();
+        for (&leaf, &to) in &first {
+            let leaf = LeafId(leaf as u16);
+            let paths = topology.paths(from, to);
+            let stamps = paths.iter().map(|&path| switching::stamp(topology, from, to, path));
+            live.stamps.insert(leaf, stamps.clone().collect());
+            if alike {
+                continue;
+            }
+            let idle = paths.iter().map(|&path| topology.idle(from, to, path));
+            let least = idle.clone().min().unwrap_or_default();
+            for (stamp, idle) in stamps.zip(idle).filter(|&(_, idle)| idle > least) {
+                let more_s = (idle - least) as f64 / SECOND as f64 * clock;
+                live.idle_us.insert(PathId { leaf, stamp }, (more_s * 1e6).round() as u32);
+            }
+        }
+        live
     };
-    let ways =
-        |&from: &u32| first.iter().map(|(&leaf, &to)| (LeafId(leaf as u16), between(from, to))).collect();
-    first.values().map(ways).collect()
+    first.values().map(from).collect()
 }
 
 fn event(change: ModeChange, at: Time) -> ModeEvent {
     ModeEvent { at, leaf: change.leaf as u16, mode: change.mode, cause: change.cause }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::{Rate, MICROSECOND};
+    use crate::topology::{Change, LeafSpine, Shape};
+
+    #[test]
+    fn agents_know_what_each_path_takes_more_than_the_fastest() {
+        let rate = Rate::new(1_000_000_000);
+        let delay = 25 * MICROSECOND;
+        let shape =
+            LeafSpine { leaves: 2, hosts_per_leaf: 2, spines: 3, host_rate: rate, spine_rate: rate, delay };
+        let whole = Topology::new(Shape::LeafSpine(shape), &[]).unwrap();
+        assert!(live_paths(&whole, 50.0).iter().all(|paths| paths.idle_us.is_empty()));
+        let longer = Some(delay + 40 * MICROSECOND);
+        let change = Change { link: shape.leaf_up(0, 1), rate: 1_000_000_000, delay: longer };
+        let paths = live_paths(&Topology::new(Shape::LeafSpine(shape), &[change]).unwrap(), 50.0);
+        let id = PathId { leaf: LeafId(1), stamp: 2 };
+        assert_eq!(
+            paths[0].idle_us,
+            BTreeMap::from([(id, 2000)]),
+            "40 us are 2 ms of clocks that are 50 times as fast"
+        );
+        assert_eq!(paths[0].stamps[&LeafId(1)], BTreeSet::from([1, 2, 3]));
+        assert!(paths[1].idle_us.is_empty(), "the other way is as short as all");
+    }
 }

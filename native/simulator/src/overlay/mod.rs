@@ -14,9 +14,9 @@ mod own_paths;
 mod record;
 mod switching;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
-use agent::paths::{LivePaths, PathSettings};
+use agent::paths::PathSettings;
 use agent::receiving::ReceivePolicy;
 use agent::sending::{hashed_port, SendPolicy, Serving};
 use agent::{Generator, Seconds};
@@ -167,18 +167,17 @@ impl Overlay {
             address: settings.addresses[host as usize],
         };
         let places: Vec<Place> = (0..topology.hosts()).map(place).collect();
-        let stamps = central::stamps(topology);
+        let paths = central::live_paths(topology, settings.clock);
         let connection = connection.unwrap_or_default();
         let hosts = places.iter().map(|&place| {
-            let stamps = stamps[usize::from(place.leaf)].clone();
-            let paths = LivePaths { stamps, by_class: BTreeMap::new() };
+            let paths = paths[usize::from(place.leaf)].clone();
             Host::new(place, &settings, connection, paths, &mut random)
         });
         Ok(Overlay {
             hosts: hosts.collect(),
             places,
             switching: Switching::new(settings.groups, seed),
-            controller: Controller::new(settings.central, topology, settings.send.packet_time_s)?,
+            controller: Controller::new(settings.central, topology, paths, settings.send.packet_time_s)?,
             channel: settings.admission.map(|asking| Channel::new(&asking, seed)),
             connection,
             records: vec![Record::default(); flows],

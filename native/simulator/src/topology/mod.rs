@@ -193,6 +193,18 @@ impl Topology {
         std::iter::successors(Some(self.first(source)), |&link| self.next(link, destination, path)).collect()
     }
 
+    /// Return how long a packet without length is on its way from host to host by `path`, where nothing else is.
+    pub fn idle(&self, source: u32, destination: u32, path: u16) -> Time {
+        self.route(source, destination, path).iter().map(|&link| self.links[link as usize].delay).sum()
+    }
+
+    /// Return whether all links of a tier have one delay: then no path is longer than another one between the same hosts.
+    pub fn delays_are_alike(&self) -> bool {
+        self.links
+            .chunk_by(|one, next| one.tier == next.tier)
+            .all(|links| links.iter().all(|link| link.delay == links[0].delay))
+    }
+
     fn find_paths(&mut self) -> Result<(), Error> {
         let hosts_down =
             self.links.iter().position(|link| !link.up && matches!(link.tier, Tier::HostUp | Tier::HostDown));

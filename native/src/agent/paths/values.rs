@@ -96,7 +96,7 @@ impl PyRoute {
     fn set_labels(&mut self, labels: Bound<'_, PyTuple>) -> PyResult<()> {
         let ports: Vec<u16> = labels.extract()?;
         self.route.version = if ports.is_empty() { 0 } else { VERSION.fetch_add(1, Ordering::Relaxed) };
-        self.route.labels = ports.into();
+        (self.route.labels, self.route.idle_us) = (ports.into(), [].into());
         self.labels = labels.unbind();
         Ok(())
     }

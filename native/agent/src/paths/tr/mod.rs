@@ -11,13 +11,15 @@
 //!
 //! - *at least* (for c_TNL): the newest delay less the time since; a queue cannot shrink faster than time passes.
 //! - *expected* (for p_TNL): Lindley's recursion from the newest delay over what this agent has sent there since, and
-//!   four mean deviations (as TCP's for its time-out) for what others send meanwhile. Not less than for how long the
-//!   flow's previous packet is overdue; 0 once it is reported.
+//!   a margin for what others send meanwhile: four times by how much packets there are later than that in the mean (as
+//!   TCP's time-out has four deviations), and not less than by how much one on any path was of late, for an agent has sent
+//!   little on most. Not less than for how long the flow's previous packet is overdue; 0 once it is reported.
 //! - To compare paths: the largest of what is expected, the newest delay (a long queue mostly lasts), for how long a
 //!   packet there is overdue (what waits reports nothing), and what other agents of the leaf say that they wait there.
 //!
-//! Base delays that are alike cancel out: all are above the least to the same peer. What a path is slower by at rest (of
-//! Eq. 1 pd_j, a constant) is not known apart from its queue, and is taken to drain as that does.
+//! Delays are above the least to the same peer, so what all paths take cancels out. What a path takes more than the fastest
+//! while it is idle (of Eq. 1, pd_j) is added to each of these, where it is known (`LivePaths::idle_us`: in simulations).
+//! Elsewhere it is part of the measured delay, and is taken to drain as a queue does.
 
 mod path;
 mod short;
@@ -41,6 +43,8 @@ pub const FIRST_RTT_PACKET_TIMES: f64 = 32.0;
 pub const FULL_PACKET_TIMES: f64 = 256.0;
 /// Packet times for which what others said is believed, if they say nothing more: they speak when it changes.
 pub const SHARED_PACKET_TIMES: f64 = 2048.0;
+/// What is left of the worst error after another report: half of it after 44.
+pub const WORST_DECAY: f64 = 1.0 - 1.0 / 64.0;
 /// Packet times of the steps in which delays are shared: less is not worth a message.
 pub const STEP_PACKET_TIMES: f64 = 8.0;
 
@@ -48,6 +52,8 @@ pub const STEP_PACKET_TIMES: f64 = 8.0;
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     label: u16,
+    /// Where in `Tr::paths` the path of that label is.
+    path: usize,
     /// When all its packets so far have arrived, as far as is known.
     arrives: Seconds,
     /// When the last of them left, and how many of those were not reported.
@@ -78,6 +84,8 @@ pub struct Tr {
     measured: bool,
     lag: Seconds,
     lag_deviation: Seconds,
+    /// By how much a packet was later than expected at most, on any path and of late.
+    worst_error: Seconds,
     full_s: Seconds,
     shared_s: Seconds,
     step_s: Seconds,
@@ -107,6 +115,7 @@ impl Tr {
             measured: false,
             lag: rtt,
             lag_deviation: 0.0,
+            worst_error: 0.0,
             full_s: FULL_PACKET_TIMES * packet_time_s,
             shared_s: SHARED_PACKET_TIMES * packet_time_s,
             step_s: STEP_PACKET_TIMES * packet_time_s,
@@ -169,7 +178,8 @@ impl Tr {
     fn still_needs(&self, sent: &Sent, now: Seconds) -> Seconds {
         let remaining_s = sent.arrives - now;
         if sent.pending > 0 {
-            let overdue = now - sent.last - self.lag - 4.0 * self.lag_deviation;
+            let overdue =
+                now - sent.last - self.lag - 4.0 * self.lag_deviation - self.paths[sent.path].idle();
             if remaining_s < overdue && overdue <= self.full_s {
                 return overdue;
             }
@@ -187,8 +197,13 @@ impl Tr {
         if self.ways.get(&id).is_some_and(|known| known.version == route.version) {
             return;
         }
-        let ways =
-            route.labels.iter().map(|&label| Way { label, path: self.place(route.leaf, label) }).collect();
+        let mut ways = Vec::with_capacity(route.labels.len());
+        for (number, &label) in route.labels.iter().enumerate() {
+            let path = self.place(route.leaf, label);
+            let idle_us = route.idle_us.get(number).copied().unwrap_or(0);
+            self.paths[path].set_idle(f64::from(idle_us) * 1e-6);
+            ways.push(Way { label, path });
+        }
         self.ways.insert(id, Ways { version: route.version, ways });
     }
 
@@ -217,10 +232,11 @@ impl Tr {
         self.speaks(way.path);
         let path = &mut self.paths[way.path];
         path.put(bytes as f64 * self.byte_s, now);
-        let arrives = now + path.expected(now) + 4.0 * path.deviation() + self.packet_time_s;
-        let begun = Sent { label: way.label, arrives: 0.0, last: -1.0, pending: 0 };
+        let margin = (4.0 * path.mean_error()).max(self.worst_error);
+        let arrives = now + path.expected(now) + margin + self.packet_time_s;
+        let begun = Sent { label: way.label, path: way.path, arrives: 0.0, last: -1.0, pending: 0 };
         let sent = self.flows.entry(flow).or_insert(begun);
-        sent.label = way.label;
+        (sent.label, sent.path) = (way.label, way.path);
         if sent.last == now {
             sent.pending += train.count as i64;
         } else {
@@ -277,9 +293,12 @@ impl PathPolicy for Tr {
         if !is_stamp(report.stamp) {
             return;
         }
-        self.measure(now - report.sent, now - report.sent - report.delay_s);
         let path = self.place(report.leaf, label_of(report.stamp));
-        self.paths[path].measured(report.delay_s, report.sent);
+        let idle = self.paths[path].idle();
+        self.measure(now - report.sent, now - report.sent - report.delay_s - idle);
+        if let Some(later) = self.paths[path].measured(report.delay_s, report.sent) {
+            self.worst_error = later.max(self.worst_error * WORST_DECAY);
+        }
         self.speaks(path);
         let Some(sent) = self.flows.get_mut(&report.flow) else { return };
         if report.sent == sent.last {

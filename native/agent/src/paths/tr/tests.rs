@@ -56,3 +56,36 @@ fn only_what_others_said_last_holds() {
         }
     }
 }
+
+#[test]
+fn a_queue_drains_and_what_a_path_takes_while_idle_does_not() {
+    let (mut path, ages) = (Path::default(), Ages { lag: 0.01, full: 0.256, shared: 2.048 });
+    path.set_idle(0.05);
+    path.measured(0.01, 1.0);
+    for later in [0.0, 0.004, 0.02, 10.0] {
+        let (now, queue) = (1.0 + later, f64::max(0.01 - later, 0.0));
+        assert!((path.at_least(now) - 0.05 - queue).abs() < 1e-9, "{later} s later");
+        assert!((path.expected(now) - 0.05 - queue).abs() < 1e-9, "{later} s later");
+        assert!(path.rank(now, ages) >= 0.05, "{later} s later");
+    }
+    path.put(0.001, 20.0);
+    assert!((path.expected(20.0) - 0.051).abs() < 1e-9, "a packet waits in queues alone");
+    assert_eq!(path.late(20.06, ages), 0.0, "none is overdue before it can have arrived");
+    assert!((path.late(20.07, ages) - 0.01).abs() < 1e-9);
+}
+
+#[test]
+fn a_flow_leaves_a_longer_path_once_its_packet_has_arrived_and_a_new_flow_takes_none() {
+    let mut tr = Tr::new(0.001);
+    let all = Route { idle_us: [0, 0, 0, 50_000].into(), version: 2, ..route(1) };
+    let longer = all.labels[3];
+    let alone = Route { labels: [longer].into(), idle_us: [50_000].into(), version: 1, ..route(1) };
+    let flow = FlowRef { id: 1, hash: 1 };
+    assert_eq!(tr.source_port(flow, &alone, 1500, 0.0), longer);
+    for (now, stays) in [(0.001, true), (0.04, true), (0.5, false)] {
+        assert_eq!(tr.source_port(flow, &all, 1500, now) == longer, stays, "at {now} s");
+    }
+    let fresh = (2..100).map(|id| FlowRef { id, hash: id as u32 * 977 });
+    let taken: Vec<u16> = fresh.map(|flow| tr.source_port(flow, &all, 1500, 1.0)).collect();
+    assert!(!taken.contains(&longer) && taken.iter().any(|&port| port != taken[0]), "{taken:?}");
+}

@@ -11,7 +11,7 @@ from benchmarks.figures import Figure, Goal, percentile
 from benchmarks.overload_fabric import LINKS
 from experiments.results.cpu_use import CpuSample
 
-BLOCK_S: Final = 40.0
+BLOCK_S: Final = 120.0
 AFTER_S: Final = 10.0
 RATIO_GOAL: Final = Goal(1.5, cores=2)
 """Of what is flooded to what is alone. Where the floor alone is above, it says nothing of the controller: then what the
@@ -155,7 +155,7 @@ def notes(measured: Measured, cycles: int) -> tuple[str, ...]:
     return (
         f"minimal switches on loopback, {cycles} cycles a block or {BLOCK_S:g} s of them",
         "on: from the first short packet's way up until the leaf has its update; off: from that to the next one",
-        "the load's own process is on the same machine, at nice 19",
+        "the load's own process is on the same machine, where it has what all others leave (SCHED_IDLE)",
         "agents: beside agents with the token that send as much as is taken, and connections without it",
         "bodies: beside clients that may send results, and send as many as are taken",
         "floor: the same between two processes that share nothing with the controller but the processors",

@@ -111,6 +111,7 @@ impl Simulation {
         if let Some(flow) = self.flows.get(place).filter(|flow| !flow.finished()) {
             flow.aborted = true;
             self.finished += 1;
+            self.gave_way += 1;
             self.retire(place);
         }
     }

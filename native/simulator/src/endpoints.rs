@@ -208,7 +208,8 @@ impl Simulation {
         }
         let answer = (flow.receiver.deadline() <= self.now).then(|| flow.receiver.expired());
         if flow.sender.deadline() <= self.now {
-            flow.sender.expired(self.now);
+            let stranded = flow.in_network() == 0;
+            flow.sender.expired(self.now, stranded);
         }
         if let Some(answer) = answer {
             self.acknowledge(place, &answer);

@@ -96,7 +96,8 @@ def simulate_run(
     except (ValueError, OverflowError) as error:
         raise SettingsError(f"scheme {choice.label}, repeat {repeat + 1}: {error}") from None
     if recorder is not None:
-        recorder.take(simulation, Recorded(spec, choice.label, repeat, plan, setting.fabric))
+        recorded = Recorded(spec, choice.label, repeat, plan, setting.fabric, hosts_under(spec, scheme))
+        recorder.take(simulation, recorded)
     columns = Columns(simulation.flows(), simulation.counted)
     ended = next((row for row in background if columns.flows["completed_ps"][row] is not None), None)
     if ended is not None:

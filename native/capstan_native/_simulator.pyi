@@ -10,6 +10,7 @@ class SimulatedFlows(TypedDict):
     delivered_ps: list[int | None]
     sent: list[int]
     resent: list[int]
+    resent_bytes: list[int]
     dropped: list[int]
     timeouts: list[int]
     early: list[int]

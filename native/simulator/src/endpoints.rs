@@ -141,7 +141,10 @@ impl Simulation {
             let Some(segment) = flow.sender.next(self.now, &flow.receiver.received) else { break };
             let packet = outgoing::data(flow, place, segment, &self.config, self.now);
             flow.outcome.sent += 1;
-            flow.outcome.resent += u64::from(segment.again);
+            if segment.again {
+                flow.outcome.resent += 1;
+                flow.outcome.resent_bytes += u64::from(packet.bytes - self.config.lengths.header);
+            }
             let source = flow.demand.source;
             self.totals.data_sent += 1;
             self.inject(source, packet);

@@ -122,13 +122,15 @@ fn an_acknowledgement_that_is_lost_does_not_strand_a_flow_of_pfabrics_hosts() {
     let config = small_leaf_spine((2, 1), Discipline::Fifo, Limit::Packets(1), transport);
     let demand = |start, source, destination, bytes| Demand { start, source, destination, bytes, level: 0 };
     // A packet of host 4 is on its wire and one waits when the acknowledgement of what has come to it finds no room.
-    let demands = vec![demand(0, 0, 4, 1460), demand(5_500_000, 4, 0, 2 * 1460)];
+    let demands = vec![demand(0, 0, 4, 500), demand(2_500_000, 4, 0, 2 * 1460)];
     let mut simulation = Simulation::new(config, demands).unwrap();
     assert!(simulation.run(u64::MAX).unwrap());
     let totals = simulation.totals();
     assert_eq!((totals.acknowledgements_dropped, totals.data_dropped), (1, 0));
     assert_eq!((totals.timeouts, totals.duplicates), (1, 1));
     // The time-out, the packet over four links once more, and its acknowledgement.
-    let expected = 45 * MICROSECOND + 4 * (1_200_000 + 200_000) + 4 * (32_000 + 200_000);
-    assert_eq!(simulation.outcomes()[0].completed, Some(expected));
+    let expected = 45 * MICROSECOND + 4 * (432_000 + 200_000) + 4 * (32_000 + 200_000);
+    let of = &simulation.outcomes()[0];
+    assert_eq!(of.completed, Some(expected));
+    assert_eq!((of.resent, of.resent_bytes), (1, 500), "its data, not a full packet's");
 }

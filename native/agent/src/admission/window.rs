@@ -17,6 +17,8 @@ const MOST_SCALE: u64 = 14;
 const TIMESTAMPS_BYTES: i64 = 12;
 const DEFAULT_SEGMENT_BYTES: u64 = 536;
 const LEAST_GRAINS: i64 = 2;
+/// No window is larger: twice that is below half of all sequence numbers.
+const LARGEST_WINDOW: i64 = (u16::MAX as i64) << MOST_SCALE;
 
 /// The newest packet of the peer.
 #[derive(Clone, Debug)]
@@ -236,10 +238,12 @@ impl<P: Clamped> WindowClamp<P> {
             return;
         };
         if self.rate > 0.0 && self.rate.is_finite() {
-            let moved = self.part + self.rate * (now - self.at).max(0.0);
-            self.right_edge = self.right_edge.wrapping_add(moved as i64 as u32);
+            // at 20 Gbit/s a second's bytes are more than half of all sequence numbers, which would be behind
+            let moved = (self.part + self.rate * (now - self.at).max(0.0)).min(LARGEST_WINDOW as f64);
+            self.right_edge = self.right_edge.wrapping_add(moved as u32);
             self.part = moved - moved.trunc();
-            let most = (LEAST_GRAINS * self.grain()).max((self.rate * self.burst_s) as i64);
+            let burst = ((self.rate * self.burst_s) as i64).min(LARGEST_WINDOW);
+            let most = burst.max(LEAST_GRAINS * self.grain());
             if i64::from(serial_difference(self.right_edge, highest)) > most {
                 (self.right_edge, self.part) = (highest.wrapping_add(most as u32), 0.0);
             }

@@ -116,7 +116,7 @@ impl<P: Clamped> WindowClamp<P> {
             self.offered = Some(segment.scale);
             self.answering = segment.has(ACK);
             self.stamped = segment.timestamps.is_some();
-            self.segment_bytes = segment.largest_segment.unwrap_or(DEFAULT_SEGMENT_BYTES) as i64;
+            self.segment_bytes = largest_of(segment);
             self.highest = Some(start);
             (self.right_edge, self.part) = (start.wrapping_add(1), 0.0);
             (self.advertised, self.newest) = (None, None);
@@ -145,10 +145,9 @@ impl<P: Clamped> WindowClamp<P> {
     /// Processes a packet of the peer, and writes the window into it that the host is to get.
     pub fn arrived(&mut self, packet: &mut P, segment: &Segment, now: Seconds) {
         if segment.has(SYN) {
-            let theirs = segment.largest_segment.unwrap_or(DEFAULT_SEGMENT_BYTES) as i64;
             let stamped = self.stamped && segment.timestamps.is_some();
             let options = if stamped { TIMESTAMPS_BYTES } else { 0 };
-            self.segment_bytes = (self.segment_bytes.min(theirs) - options).max(1);
+            self.segment_bytes = (self.segment_bytes.min(largest_of(segment)) - options).max(1);
             if let Some(offered) = self.offered {
                 let both = segment.scale.filter(|_| offered.is_some());
                 self.scale = Some(both.map_or(0, |scale| scale.min(MOST_SCALE) as u32));
@@ -285,4 +284,9 @@ impl<P: Clamped> WindowClamp<P> {
         self.advertised = Some(ack.wrapping_add((field as u32) << scale));
         field as u16
     }
+}
+
+/// Returns the most payload of a segment by a SYN, bytes: its option may be longer than TCP's, and say anything.
+fn largest_of(syn: &Segment) -> i64 {
+    syn.largest_segment.unwrap_or(DEFAULT_SEGMENT_BYTES).clamp(1, u16::MAX.into()) as i64
 }

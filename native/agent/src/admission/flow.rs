@@ -3,6 +3,7 @@
 use datapath::header::HEADER_BYTES;
 
 use super::clamped::Clamped;
+use super::host::STALLED_S;
 use super::window::WindowClamp;
 use crate::departure::UnderlayAddress;
 use crate::Seconds;
@@ -84,6 +85,12 @@ impl<P: Clamped> Flow<P> {
     pub fn on_the_link(&self) -> f64 {
         let segment = self.clamp.segment_bytes();
         (segment + OVERHEAD_BYTES as i64) as f64 / segment as f64
+    }
+
+    /// Returns after how long without anything new it gives its grant back, in seconds: at a rate at which a window takes
+    /// longer than `STALLED_S`, it may be that window that its host waits for.
+    pub fn stalled_s(&self) -> Seconds {
+        STALLED_S.max(2.0 * self.clamp.window_s())
     }
 
     /// Keeps it going: it cannot be held.

@@ -230,7 +230,7 @@ impl<P: Clamped> HostAdmission<P> {
             match (&mut message.body, flow) {
                 (MessageBody::Request { bytes_left, .. }, Some((key, flow))) => {
                     let granted = self.requests.state(flow.number) == Some(RequestState::Granted);
-                    if granted && now - flow.moved >= STALLED_S {
+                    if granted && now - flow.moved >= flow.stalled_s() {
                         self.pause(&key, now);
                         continue;
                     }

@@ -206,6 +206,11 @@ impl<P: Clamped> WindowClamp<P> {
         Some(self.at + missing as f64 / self.rate)
     }
 
+    /// Returns how long the least that can be advertised takes at the rate, in seconds.
+    pub fn window_s(&self) -> Seconds {
+        self.grain() as f64 / self.rate
+    }
+
     /// Returns the sequence number beyond which the host may not send yet. A window in steps may end before what has
     /// left; another update that ends there would have no effect.
     fn open(&self) -> Option<u32> {

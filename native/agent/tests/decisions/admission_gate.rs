@@ -217,3 +217,23 @@ fn a_flow_that_waits_for_its_next_window_at_a_very_low_rate_keeps_its_grant() {
     assert_eq!(gate.counts().flows_stalled, 0);
     assert_eq!(gate.take_updates().len(), 1, "the next window is there");
 }
+
+#[test]
+fn what_left_while_nothing_was_watched_counts_as_seen_by_the_next_policy() {
+    let policy = Some(AdmissionPolicy { threshold_bytes: 1 << 40, times: TIMES, burst_s: 0.002 });
+    let mut gate = Gate::default();
+    gate.set_policy(policy, 0.0);
+    let mut opening = segment_of_tcp(1, 2, 999, 0, 0);
+    opening[33] = 0x02; // SYN
+    leave(&mut gate, &TcpBytes { data: opening.into(), transport: 20, payload: 0 }, None, 0.0);
+    leave(&mut gate, &segment_of(1, 2, 1000, 0, 1000), None, 0.1);
+    gate.set_policy(None, 1.0);
+    gate.sweep(7.0);
+    assert!(!gate.is_shut(), "so what leaves next is not seen");
+    gate.set_policy(policy, 9.0);
+    leave(&mut gate, &segment_of(1, 2, 50_000, 0, 1000), None, 9.1);
+    leave(&mut gate, &segment_of(1, 2, 49_000, 0, 1000), None, 9.2); // again
+    let episodes = gate.take_episodes(20.0);
+    let bytes: Vec<_> = episodes.iter().map(|episode| (episode.bytes, episode.queue_bytes)).collect();
+    assert_eq!(bytes, [(1000, 0)], "its first transmission was not dropped by the host's queue");
+}

@@ -45,6 +45,8 @@ pub struct WindowClamp<P> {
     segment_bytes: i64,
     /// The same where the peer's windows have room for two; 0: the same.
     most_segment_bytes: i64,
+    /// Our host's SYN has left, and the peer's has not come: an answer that comes twice takes timestamps off once.
+    is_opening: bool,
     stamped: bool,
     rate: f64,
     right_edge: u32,
@@ -69,6 +71,7 @@ impl<P: Clamped> WindowClamp<P> {
             sent_bytes: 0,
             segment_bytes: DEFAULT_SEGMENT_BYTES as i64,
             most_segment_bytes: 0,
+            is_opening: false,
             stamped: false,
             rate: f64::INFINITY,
             right_edge: 0,
@@ -105,7 +108,7 @@ impl<P: Clamped> WindowClamp<P> {
     /// for the room of a whole segment must not get less, again and again.
     pub fn join(&mut self, scale: u32, segment_bytes: u32, most_segment_bytes: u32) {
         self.scale = Some(scale.min(MOST_SCALE as u32));
-        self.segment_bytes = segment_bytes.into();
+        (self.segment_bytes, self.is_opening) = (segment_bytes.into(), false);
         self.most_segment_bytes = most_segment_bytes.into();
     }
 
@@ -116,7 +119,7 @@ impl<P: Clamped> WindowClamp<P> {
             self.offered = Some(segment.scale);
             self.answering = segment.has(ACK);
             self.stamped = segment.timestamps.is_some();
-            self.segment_bytes = largest_of(segment);
+            (self.segment_bytes, self.is_opening) = (largest_of(segment), true);
             self.highest = Some(start);
             (self.right_edge, self.part) = (start.wrapping_add(1), 0.0);
             (self.advertised, self.newest) = (None, None);
@@ -145,9 +148,11 @@ impl<P: Clamped> WindowClamp<P> {
     /// Processes a packet of the peer, and writes the window into it that the host is to get.
     pub fn arrived(&mut self, packet: &mut P, segment: &Segment, now: Seconds) {
         if segment.has(SYN) {
-            let stamped = self.stamped && segment.timestamps.is_some();
-            let options = if stamped { TIMESTAMPS_BYTES } else { 0 };
-            self.segment_bytes = (self.segment_bytes.min(largest_of(segment)) - options).max(1);
+            if std::mem::take(&mut self.is_opening) {
+                let stamped = self.stamped && segment.timestamps.is_some();
+                let options = if stamped { TIMESTAMPS_BYTES } else { 0 };
+                self.segment_bytes = (self.segment_bytes.min(largest_of(segment)) - options).max(1);
+            }
             if let Some(offered) = self.offered {
                 let both = segment.scale.filter(|_| offered.is_some());
                 self.scale = Some(both.map_or(0, |scale| scale.min(MOST_SCALE) as u32));

@@ -411,3 +411,17 @@ fn a_syn_whose_option_is_longer_than_tcps_bounds_no_segment_by_it() {
     clamp.left(&Segment { largest_segment: Some(0), ..segment(SYN) });
     assert_eq!(clamp.segment_bytes(), 1, "what is left is divided by it");
 }
+
+#[test]
+fn an_answer_to_a_syn_that_comes_twice_makes_no_segment_smaller() {
+    let mut clamp = WindowClamp::<Packet>::new(0.002);
+    let begin = |flags| Segment { timestamps: Some(1), largest_segment: LARGEST, ..segment(flags) };
+    for _ in 0..2 {
+        clamp.left(&begin(SYN));
+        for _ in 0..3 {
+            let answer = Segment { ack: 1, ..begin(SYN | ACK) };
+            clamp.arrived(&mut Packet { segment: answer, bare: false }, &answer, 0.0);
+            assert_eq!(clamp.segment_bytes(), i64::from(MSS));
+        }
+    }
+}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import socket
 import struct
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import capstan_native
@@ -18,6 +18,13 @@ from protocol.underlay import BASE_PORT, FLOW_KEYS
 
 _BUFFER_BYTES: Final = 8 << 20
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
+_SIOCGIFHWADDR: Final = 0x8927
+_IFREQ: Final = struct.Struct("16sH6s16x")
+"""Name of an interface, kind of its hardware, its address."""
+_LONGEST_NAME: Final = 15
+"""Bytes; of a longer one the kernel would take the begin for the name."""
+_WITH_ADDRESS: Final = (1, 772)
+"""Kinds: Ethernet and loopback."""
 
 
 class UnderlayError(CapstanError, OSError):
@@ -83,17 +90,22 @@ class Underlay:
 
 
 def mac_of(interface: str) -> str:
-    """Return the hardware address of an interface. Raise UnderlayError."""
-    try:
-        return Path(f"/sys/class/net/{interface}/address").read_text().strip()
-    except OSError:
-        pass
-    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as probe:
+    """Return the hardware address of an interface of this network namespace. Raise UnderlayError.
+
+    A socket belongs to the namespace; /sys shows that of the process that mounted it.
+    """
+    name = interface.encode()
+    if len(name) > _LONGEST_NAME:
+        raise UnderlayError(f"no interface {interface!r} here: a name has {_LONGEST_NAME} bytes at most")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.bind((interface, 0))
+            answer = fcntl.ioctl(probe, _SIOCGIFHWADDR, _IFREQ.pack(name, 0, b""))
         except OSError as error:
             raise UnderlayError(f"no interface {interface!r} here: {error.strerror}") from None
-        return ":".join(f"{byte:02x}" for byte in probe.getsockname()[4])
+    _, kind, address = _IFREQ.unpack(answer)
+    if kind not in _WITH_ADDRESS:
+        raise UnderlayError(f"interface {interface!r} has no Ethernet address")
+    return ":".join(f"{byte:02x}" for byte in address)
 
 
 def announce(interface: str, underlay_ip: str) -> None:

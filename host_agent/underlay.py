@@ -18,11 +18,10 @@ from protocol.underlay import BASE_PORT, FLOW_KEYS
 
 _BUFFER_BYTES: Final = 8 << 20
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
-_SIOCGIFHWADDR: Final = 0x8927
-_IFREQ: Final = struct.Struct("16sH6s16x")
-"""Name of an interface, kind of its hardware, its address."""
-_LONGEST_NAME: Final = 15
-"""Bytes; of a longer one the kernel would take the begin for the name."""
+_SIOCGIFMTU, _SIOCGIFHWADDR = 0x8921, 0x8927
+_IFREQ_BYTES: Final = 40
+_NAME_BYTES: Final = 16
+"""Of it, with a zero at the end."""
 _WITH_ADDRESS: Final = (1, 772)
 """Kinds: Ethernet and loopback."""
 
@@ -94,18 +93,29 @@ def mac_of(interface: str) -> str:
 
     A socket belongs to the namespace; /sys shows that of the process that mounted it.
     """
-    name = interface.encode()
-    if len(name) > _LONGEST_NAME:
-        raise UnderlayError(f"no interface {interface!r} here: a name has {_LONGEST_NAME} bytes at most")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            answer = fcntl.ioctl(probe, _SIOCGIFHWADDR, _IFREQ.pack(name, 0, b""))
-        except OSError as error:
-            raise UnderlayError(f"no interface {interface!r} here: {error.strerror}") from None
-    _, kind, address = _IFREQ.unpack(answer)
+    kind, address = struct.unpack_from("=H6s", _asked(interface, _SIOCGIFHWADDR))
     if kind not in _WITH_ADDRESS:
         raise UnderlayError(f"interface {interface!r} has no Ethernet address")
     return ":".join(f"{byte:02x}" for byte in address)
+
+
+def mtu_of(interface: str) -> int:
+    """Return the MTU of an interface of this network namespace, bytes. Raise UnderlayError."""
+    mtu: int = struct.unpack_from("=i", _asked(interface, _SIOCGIFMTU))[0]
+    return mtu
+
+
+def _asked(interface: str, question: int) -> bytes:
+    """Return what the kernel answers of an interface, behind its name. Raise UnderlayError."""
+    name = interface.encode()
+    if len(name) >= _NAME_BYTES:  # the kernel would take its begin for the name
+        raise UnderlayError(f"no interface {interface!r} here: a name has {_NAME_BYTES - 1} bytes at most")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            answer: bytes = fcntl.ioctl(probe, question, name.ljust(_IFREQ_BYTES, b"\0"))
+        except OSError as error:
+            raise UnderlayError(f"no interface {interface!r} here: {error.strerror}") from None
+    return answer[_NAME_BYTES:]
 
 
 def announce(interface: str, underlay_ip: str) -> None:

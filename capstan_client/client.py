@@ -47,9 +47,10 @@ class Capstan(Connected):
         answer: list[dict[str, Any]] = self._connection.get("/specs")["presets"]
         return answer
 
-    def check(self, **arguments: Any) -> dict[str, Any]:
+    def check(self, preset: str | None = None, **arguments: Any) -> dict[str, Any]:
         """Return what `submit` would do with the same arguments: ok, problems, points, runs, estimated_s."""
-        answer: dict[str, Any] = self._connection.json("POST", "/experiments/check", body=_body(arguments))
+        body = _body({"preset": preset, **arguments})
+        answer: dict[str, Any] = self._connection.json("POST", "/experiments/check", body=body)
         return answer
 
     def submit(
@@ -80,8 +81,7 @@ class Capstan(Connected):
             "schemes": schemes,
             "repeats": repeats,
         }
-        arguments |= {"seed": seed, "sweep": sweep, "set": set, "kind": kind}
-        arguments["record"] = {} if record is True else None if record is False else record
+        arguments |= {"seed": seed, "sweep": sweep, "set": set, "kind": kind, "record": record}
         return self.experiment(self._connection.json("POST", "/experiments", body=_body(arguments))["id"])
 
     def experiment(self, number: int) -> Experiment:
@@ -107,6 +107,8 @@ class Capstan(Connected):
 
 def _body(arguments: Mapping[str, Any]) -> dict[str, Any]:
     body = {name: value for name, value in arguments.items() if value is not None}
+    if isinstance(body.get("record"), bool) and body.pop("record"):
+        body["record"] = {}  # the window that it is where nothing is said
     if isinstance(body.get("spec"), Path):
         file = body.pop("spec")
         try:

@@ -48,7 +48,8 @@ class Experiment:
         """Yield progress about once a second until it is over; the last one says how it ended."""
         for event in self._connection.events("experiments"):
             mine = event.get("experiment") == self.number
-            if event["topic"] == "hello" or (
+            # `gap`: what was lost may have been its end.
+            if event["topic"] in ("hello", "gap") or (
                 mine and event.get("kind") in ("experiment-ended", "experiment-changed")
             ):
                 now = self.progress()

@@ -25,12 +25,14 @@ class Rehearsal:
 
     Its methods are those of `capstan_client.controller.ControllerClient`, which has more.
 
-    slow: links at a tenth of their rate; share: load of each fabric link that is up and not in idle, 0..1;
+    slow: links at a tenth of their rate; rates: kbit/s of links that have another than the rest; share: load of each
+    fabric link that is up and not in idle, 0..1, on its way from l1 to l2 (the other direction has a twentieth of it);
     refusals: how many requests are refused with 503 before the next is done; changes: requests that changed something,
     in order, as ``link-down l1-s1``, ``end l1-s1``, ``scheme caps``; mistakes: what a controller refuses for good.
     """
 
     slow: set[str] = field(default_factory=set)
+    rates: dict[str, float] = field(default_factory=dict)
     idle: frozenset[str] = frozenset()
     share: float = 0.1
     refusals: int = 0
@@ -135,7 +137,9 @@ class Rehearsal:
     def _fabric_link(self, name: str) -> dict[str, Any]:
         up = name not in self._faults.values()
         share = self.share if up and name not in self.idle else 0.0
-        return _link(name, "fabric", up, rate_kbps=SLOW_KBPS if name in self.slow else RATE_KBPS, share=share)
+        rate = SLOW_KBPS if name in self.slow else self.rates.get(name, RATE_KBPS)
+        # What comes from l1 goes up to spines there, and down from them to l2.
+        return _link(name, "fabric", up, rate_kbps=rate, share=share, downwards=name.startswith("l2-"))
 
     def _now(self) -> float:
         return 1_760_000_000.0 + self._samples * SAMPLE_S
@@ -160,9 +164,12 @@ def all_links() -> list[str]:
     return fabric_links() + [f"{host}-{leaf}" for host, leaf in HOSTS.items()]
 
 
-def _link(name: str, kind: str, up: bool, *, rate_kbps: float, share: float) -> dict[str, Any]:
+def _link(
+    name: str, kind: str, up: bool, *, rate_kbps: float, share: float, downwards: bool = False
+) -> dict[str, Any]:
     busy, idle = _direction(rate_kbps, share), _direction(rate_kbps, share / 20)
-    return {"name": name, "kind": kind, "up": up, "rate_kbps": rate_kbps, "ab": busy, "ba": idle}
+    ab, ba = (idle, busy) if downwards else (busy, idle)
+    return {"name": name, "kind": kind, "up": up, "rate_kbps": rate_kbps, "ab": ab, "ba": ba}
 
 
 def _direction(rate_kbps: float, share: float) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def lab_directory():
 def process_of(words, lab):
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            command = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            command = os.fsdecode(Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" "))
             marked = f"CAPSTAN_LAB={lab.name}".encode() in Path(f"/proc/{name}/environ").read_bytes()
         except OSError:
             continue

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -124,3 +127,13 @@ def test_a_log_without_the_kills_is_refused(tmp_path: Path, text: str) -> None:
     log.write_text(text)
     with pytest.raises(AnswerError, match="measure again"):
         measure(read_log(log), log)
+
+
+def test_measure_passes_over_other_programs_whose_command_lines_are_no_text() -> None:
+    process_of = runpy.run_path(str(LABS[6].directory / "measure.py"))["process_of"]
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", b"\xff"]) as other:
+        try:
+            with pytest.raises(SystemExit, match="has no process"):
+                process_of("no such program", Path("/run/capstan/none"))
+        finally:
+            other.kill()

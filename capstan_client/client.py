@@ -16,6 +16,9 @@ class Capstan(Connected):
 
     authority: what the certificate of an https URL is checked by, PEM; None: the machine's authorities.
 
+    timeout_s: for an answer. Checks and submissions, of which large simulations are tried out, and recordings get
+    more.
+
     Whatever it refuses is a CapstanError that says why.
     """
 
@@ -50,7 +53,10 @@ class Capstan(Connected):
     def check(self, preset: str | None = None, **arguments: Any) -> dict[str, Any]:
         """Return what `submit` would do with the same arguments: ok, problems, points, runs, estimated_s."""
         body = _body({"preset": preset, **arguments})
-        answer: dict[str, Any] = self._connection.json("POST", "/experiments/check", body=body)
+        wait_s = self._connection.aside_s
+        answer: dict[str, Any] = self._connection.json(
+            "POST", "/experiments/check", body=body, timeout_s=wait_s
+        )
         return answer
 
     def submit(
@@ -82,7 +88,9 @@ class Capstan(Connected):
             "repeats": repeats,
         }
         arguments |= {"seed": seed, "sweep": sweep, "set": set, "kind": kind, "record": record}
-        return self.experiment(self._connection.json("POST", "/experiments", body=_body(arguments))["id"])
+        wait_s = self._connection.aside_s  # else what is taken all the same would be submitted once more
+        made = self._connection.json("POST", "/experiments", body=_body(arguments), timeout_s=wait_s)
+        return self.experiment(made["id"])
 
     def experiment(self, number: int) -> Experiment:
         """Return the experiment of this number."""

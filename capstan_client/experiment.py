@@ -105,7 +105,8 @@ class Experiment:
         1 on) under `scheme`; of a simulated run from `from_ms` on for `for_ms` milliseconds, of a run on switches the
         window that was recorded (`record` of `Capstan.submit`)."""
         query = {"scheme": scheme, "repeat": repeat, "from_ms": from_ms, "for_ms": for_ms}
-        return self._connection.ask("GET", f"{self._path}/recording", query=query).content
+        path, wait_s = f"{self._path}/recording", self._connection.aside_s
+        return self._connection.ask("GET", path, query=query, timeout_s=wait_s).content
 
     def _text(self, name: str) -> str:
         return self._connection.ask("GET", f"{self._path}/{name}").text

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from capstan_client.client import Capstan
+from controller.api.exporting import DRAW_S, MOST_WAITING
 
 RUNNING = {
     "state": "running",
@@ -63,3 +64,21 @@ def test_what_follows_an_experiment_asks_where_its_end_may_have_been_lost() -> N
         states = [now.state for now in capstan.experiment(7).follow()]
     assert states == ["running", "finished"]
     assert len(streams) == 1, "not only when the stream begins again"
+
+
+def test_what_the_controller_does_aside_has_time() -> None:
+    """Else a submission is not answered that is taken all the same, once it has been tried out."""
+    waits: dict[str, float] = {}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        waits[request.url.path.rpartition("/")[2]] = request.extensions["timeout"]["read"]
+        return httpx.Response(200, json={"id": 7})
+
+    with Capstan("http://127.0.0.1:9") as capstan:
+        capstan._connection._http = httpx.Client(transport=httpx.MockTransport(answer))
+        capstan.check("small", kind="simulation")
+        capstan.submit("small", kind="simulation").recording("caps")
+        capstan.health()
+    assert waits.pop("health") == 30.0
+    assert waits.keys() == {"check", "experiments", "recording"}
+    assert min(waits.values()) > MOST_WAITING * DRAW_S

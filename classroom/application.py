@@ -76,7 +76,10 @@ def _slow_link(answer: Answer) -> str:
         play.fabric.slow.add(slow)
         play.samples()
         if f"link-down {slow}" not in play.fabric.changes:
-            return f"{slow} carries 500 kbit/s, the others 5000: it stays up for 2 s"
+            return (
+                f"{slow} carries 500 kbit/s, the others 5000: it stays up for 2 s (faults() has what makes it slow, "
+                "too, by kind)"
+            )
         if set(play.fabric.changes) != {f"link-down {slow}"}:
             return f"only {slow} is slow, but it asks for {_words(play.fabric)}"
     # On a faster fabric, so that no fixed rate does: one link has less than half of the fastest's, one has more.

@@ -97,7 +97,8 @@ class Experiment:
         ]
 
     def flows(self) -> list[dict[str, Any]]:
-        """Return all flow records: docs/api.md, "Fields of a flow"."""
+        """Return all flow records: docs/api.md, "Fields of a flow". ``paths`` is JSON text, of which
+        ``json.loads(flow["paths"])`` makes datagrams by path stamp."""
         return [{name: _value(text) for name, text in row.items()} for row in _rows(self._text("flows.csv"))]
 
     def recording(self, scheme: str, repeat: int = 1, from_ms: int = 0, for_ms: int = 1000) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,3 +22,24 @@ def test_the_line_of_an_error_is_named_however_the_file_is_given(
         with pytest.raises(ZeroDivisionError) as raised:
             load(file, "mine")
         assert failure_text(file, raised.value) == f"{file}, line 2: ZeroDivisionError: division by zero"
+
+
+def test_a_file_may_have_dataclasses_whose_annotations_are_texts(tmp_path: Path) -> None:
+    """They look for the module of their class among those that are imported."""
+    file = tmp_path / "my.py"
+    file.write_text(
+        "from __future__ import annotations\n\nfrom dataclasses import dataclass\n\n\n"
+        "@dataclass\nclass Unit:\n    packets: int\n",
+        encoding="utf-8",
+    )
+    module = load(file, "capstan_test_of_a_file")
+    assert module is not None
+    assert module.Unit(3).packets == 3
+
+
+def test_a_file_that_fails_leaves_no_module(tmp_path: Path) -> None:
+    file = tmp_path / "my.py"
+    file.write_text("1 / 0\n", encoding="utf-8")
+    with pytest.raises(ZeroDivisionError):
+        load(file, "capstan_test_of_a_file_that_fails")
+    assert "capstan_test_of_a_file_that_fails" not in sys.modules

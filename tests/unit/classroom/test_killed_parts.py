@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -137,3 +138,10 @@ def test_measure_passes_over_other_programs_whose_command_lines_are_no_text() ->
                 process_of("no such program", Path("/run/capstan/none"))
         finally:
             other.kill()
+
+
+def test_measure_asks_no_proxy_for_a_controller_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://192.0.2.1:3128")
+    monkeypatch.delenv("no_proxy", raising=False)
+    opener = runpy.run_path(str(LABS[6].directory / "measure.py"))["OPENER"]
+    assert not any(isinstance(handler, urllib.request.ProxyHandler) for handler in opener.handlers)

@@ -84,8 +84,8 @@ def on(lab, host, *command):
     return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
-def ask(api, path):
-    with OPENER.open(f"{api}/api/v1{path}", timeout=0.5) as answer:
+def ask(api, path, within_s=0.5):
+    with OPENER.open(f"{api}/api/v1{path}", timeout=within_s) as answer:
         return json.load(answer)
 
 
@@ -121,7 +121,7 @@ def main():
     rows += [(float(began), "flow", int(carried)) for began, carried in map(str.split, flows.splitlines())]
     rows += [
         (event["at"], "back", event["part"])
-        for event in ask(api, "/events?since=0&limit=10000")["events"]
+        for event in ask(api, "/events?limit=10000&topics=faults", within_s=30)["events"]
         if event["kind"] == "part-restarted" and event["at"] > start
     ]
     file = Path(sys.argv[2]) if sys.argv[2:] else ROOT / "results" / f"lab6-{int(start)}" / "log.csv"

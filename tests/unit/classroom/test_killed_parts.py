@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import runpy
 import subprocess
 import sys
@@ -145,3 +146,19 @@ def test_measure_asks_no_proxy_for_a_controller_of_this_machine(monkeypatch: pyt
     monkeypatch.delenv("no_proxy", raising=False)
     opener = runpy.run_path(str(LABS[6].directory / "measure.py"))["OPENER"]
     assert not any(isinstance(handler, urllib.request.ProxyHandler) for handler in opener.handlers)
+
+
+def test_measure_waits_longer_for_what_it_needs_than_for_a_poll() -> None:
+    """Its last request is for the restarts: without an answer a minute's measurement would be lost."""
+    waits: list[float] = []
+
+    class Opener:
+        def open(self, url: str, timeout: float) -> io.BytesIO:
+            waits.append(timeout)
+            return io.BytesIO(b"{}")
+
+    ask = runpy.run_path(str(LABS[6].directory / "measure.py"))["ask"]
+    ask.__globals__["OPENER"] = Opener()
+    ask("http://127.0.0.1:9", "/health")
+    ask("http://127.0.0.1:9", "/events?limit=10000&topics=faults", within_s=30)
+    assert waits == [0.5, 30]

@@ -13,6 +13,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from pathlib import Path
@@ -79,9 +80,21 @@ def process_of(words, lab):
     sys.exit(f"lab {lab.name} has no process {words}")
 
 
+class Program:
+    """A program whose output is read when it has ended. A pipe holds 64 KiB, 41 s of ping's: then ping would wait."""
+
+    def __init__(self, words):
+        self.output = tempfile.TemporaryFile("w+")  # noqa: SIM115 read at the end
+        self.process = subprocess.Popen(words, cwd=ROOT, stdout=self.output)
+
+    def whole_output(self):
+        self.process.wait()
+        self.output.seek(0)
+        return self.output.read()
+
+
 def on(lab, host, *command):
-    words = [sys.executable, "-m", "cli", "exec", "--lab", lab.name, host, "--", *command]
-    return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return Program([sys.executable, "-m", "cli", "exec", "--lab", lab.name, host, "--", *command])
 
 
 def ask(api, path, within_s=0.5):
@@ -112,8 +125,8 @@ def main():
         except (OSError, ValueError):
             rows.append((asked_s, "api", 0))
         time.sleep(0.1)
-    pings, flows = ping.communicate()[0], client.communicate()[0]
-    server.terminate()
+    pings, flows = ping.whole_output(), client.whole_output()
+    server.process.terminate()
     rows += [
         (float(match[1]), "ping", int(match[2]))
         for match in re.finditer(r"^\[([\d.]+)\].*icmp_seq=(\d+) ttl", pings, re.MULTILINE)

@@ -17,6 +17,7 @@ from classroom import killed_parts
 from classroom.answer import AnswerError
 from classroom.killed_parts import HINTS, PREDICTIONS, RECORDED, Outage, Row, measure, read_log
 from classroom.labs import LABS
+from tests.waiting import PATIENCE_S
 
 PARTS = ("controller", "agent h1", "switch l2")
 AFTER_S = 10.0
@@ -162,3 +163,11 @@ def test_measure_waits_longer_for_what_it_needs_than_for_a_poll() -> None:
     ask("http://127.0.0.1:9", "/health")
     ask("http://127.0.0.1:9", "/events?limit=10000&topics=faults", within_s=30)
     assert waits == [0.5, 30]
+
+
+def test_a_program_on_a_host_does_not_wait_until_measure_reads_what_it_prints() -> None:
+    """A ping of 48 s prints more than a pipe holds: it stood still before its end, and the log showed a gap."""
+    program = runpy.run_path(str(LABS[6].directory / "measure.py"))["Program"]
+    ended = program([sys.executable, "-c", "print('x' * 200_000)"])
+    assert ended.process.wait(timeout=PATIENCE_S) == 0
+    assert ended.whole_output() == "x" * 200_000 + "\n"

@@ -74,7 +74,8 @@ class Spawner:
         def start() -> subprocess.Popen[Any]:
             with born_in(self.group), nullcontext() if namespace is None else namespace.entered():
                 process = subprocess.Popen(command, **options)
-            self._started.append(process)
+            # What has been collected is nothing to wait for, and a lab that is held starts programs for weeks.
+            self._started = [other for other in self._started if other.returncode is None] + [process]
             return process
 
         return start_child(start, self._thread)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -179,6 +181,19 @@ def test_spawner_marks_and_outlives_the_thread_that_asked() -> None:
     assert process.wait(60) == -9
     with pytest.raises(FileNotFoundError, match="no-such-program"):
         Spawner(ABC).popen(None, ["no-such-program"])
+
+
+def test_a_spawner_keeps_nothing_of_what_has_been_collected() -> None:
+    """`show` starts a generator a host for every round, for as long as it is up."""
+    spawner = Spawner(ABC)
+    first = spawner.popen(None, ["true"])
+    assert first.wait(60) == 0
+    kept = weakref.ref(first)
+    del first
+    assert spawner.popen(None, ["true"]).wait(60) == 0
+    gc.collect()
+    assert kept() is None
+    spawner.close()
 
 
 def test_exec_says_what_is_wrong() -> None:

@@ -288,9 +288,21 @@ def end_lab(lab_id: str, home: int | None, look_again_s: float = 0.0) -> Ended:
     with _locked():
         directory = RUN_ROOT / lab_id  # last: until it is gone, no other lab takes the id
         if directory.exists():
-            shutil.rmtree(directory, ignore_errors=True)
+            _remove(directory)
             directories = (str(directory),)
     return Ended(lab_id, processes, interfaces, directories, groups)
+
+
+def _remove(directory: Path) -> None:
+    """Remove a lab's directory. A process that is killed meanwhile leaves a draft, as one that registers does.
+
+    A directory without its state is no lab, so that `clean` would leave it where it is, in the way of the next one.
+    """
+    leaving = _draft(directory.name, os.getpid())
+    with suppress(OSError):  # one of that name is there, and could not be emptied
+        directory.rename(leaving)
+    for path in (leaving, directory):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _end_once(lab_id: str, home: int | None) -> tuple[tuple[EndedProcess, ...], tuple[str, ...]]:

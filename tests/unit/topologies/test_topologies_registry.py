@@ -262,3 +262,20 @@ def test_a_launcher_killed_while_it_registers_leaves_no_lab(run_root: Path) -> N
         assert not run_root.exists()
     (run_root / f".{ABC}-77").mkdir(parents=True)
     assert registry.register(ABC).alive
+
+
+def test_a_process_killed_while_it_removes_a_directory_leaves_what_clean_removes(
+    run_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_off(path: Path, **_: object) -> None:
+        (path / "state.json").unlink(missing_ok=True)
+        raise KeyboardInterrupt
+
+    registry.register(ABC)
+    with monkeypatch.context() as patch:
+        patch.setattr("topologies.registry.shutil.rmtree", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            registry.end_lab(ABC, None)
+    assert registry.labs() == []
+    assert registry.clean() == []
+    assert not run_root.exists()

@@ -217,6 +217,16 @@ def test_a_program_for_a_lab_that_is_still_starting_has_to_wait(run_root: Path) 
     assert [path.name for path in (run_root / ABC).iterdir()] == ["state.json"]
 
 
+def test_a_program_whose_lab_ends_meanwhile_has_its_own_exit_code(
+    run_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = registry.register(ABC)
+    (record.run_dir / "hosts").write_text("")
+    ends = ["sh", "-c", 'rm -r "$0"; exit 7', str(record.run_dir)]
+    monkeypatch.setattr("topologies.exec.host_command", lambda *_: ends)
+    assert exec_in_lab("h1", ["true"], ABC) == 7
+
+
 def test_the_reaper_ends_when_asked(run_root: Path) -> None:
     """Without a lab there is nothing to end; it must still go when its launcher's pipe closes."""
     done = subprocess.run(

@@ -118,13 +118,13 @@ def check_lab_id(lab_id: str) -> str:
 
 @contextmanager
 def _locked(patience_s: float = math.inf) -> Iterator[None]:
-    """Hold the one lock over /run/capstan; an empty /run/capstan is removed at the end.
+    """Hold the one lock over /run/capstan, which a user who can open it could hold; empty, it is removed at the end.
 
     Raises LabError if another process holds it for longer than *patience_s* seconds.
     """
     deadline = time.monotonic() + patience_s
     while True:
-        RUN_ROOT.mkdir(mode=0o755, parents=True, exist_ok=True)
+        RUN_ROOT.mkdir(mode=0o711, parents=True, exist_ok=True)
         try:
             handle = os.open(RUN_ROOT, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import secrets
+import stat
 import subprocess
 import sys
 import time
@@ -75,6 +76,11 @@ def test_an_id_is_taken_once(run_root: Path) -> None:
     with pytest.raises(LabError, match="another id"):
         registry.register(ABC)
     assert registry.find_lab(ABC).lab_id == ABC
+
+
+def test_another_user_cannot_open_what_the_lock_is_on(run_root: Path) -> None:
+    registry.register(ABC)
+    assert stat.S_IMODE(run_root.stat().st_mode) & 0o066 == 0
 
 
 @pytest.mark.parametrize("lab_id", ["", "UPPER", "a/b", "..", "twelve-chars", "abcdefghijkl"])

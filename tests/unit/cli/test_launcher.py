@@ -342,6 +342,32 @@ def test_kernels_that_cannot_be_compiled_end_the_set_up_with_the_reason(tmp_path
     assert "unreached" not in done.stdout
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives files to others")
+@pytest.mark.parametrize(
+    ("ends", "code"),
+    [("give_up 'no network'", 1), ("kill -TERM $$; sleep 600", 143), ("mkdir $venv/whole", 0)],
+)
+def test_what_root_makes_in_a_users_checkout_is_that_users_however_the_set_up_ends(
+    tmp_path: Path, ends: str, code: int
+) -> None:
+    owner = 65534
+    os.chown(tmp_path, owner, owner)
+    (tmp_path / "capstan").touch()
+    script = [
+        "set -euo pipefail",
+        f"root={tmp_path} venv={tmp_path}/.venv here={tmp_path}/capstan",
+        f"source {ROOT}/setup/environment",
+        "set_up_packages() { :; }; native_is_here() { :; }; page_is_here() { :; }",
+        "environment_is_here() { false; }",
+        f"set_up_environment() {{ mkdir -p $venv/lib; {ends}; }}",
+        "set_up",
+    ]
+    done = subprocess.run(["bash", "-c", "\n".join(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    made = [tmp_path / name for name in (".venv", ".venv/lib", ".setup", ".setup/log")]
+    assert {path.stat().st_uid for path in made} == {owner}
+
+
 @pytest.mark.slow
 def test_a_changed_lock_keeps_what_else_the_environment_holds(tmp_path: Path) -> None:
     environment = tmp_path / ".venv"

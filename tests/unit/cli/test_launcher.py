@@ -368,6 +368,29 @@ def test_what_root_makes_in_a_users_checkout_is_that_users_however_the_set_up_en
     assert {path.stat().st_uid for path in made} == {owner}
 
 
+def test_a_python_that_is_too_old_is_named_before_anything_is_installed_for_it(tmp_path: Path) -> None:
+    old = tmp_path / "python3"
+    old.write_text("#!/bin/sh\necho 3.10\n")
+    old.chmod(0o755)
+    (tmp_path / "capstan").touch()
+    part = tmp_path / "environment"
+    part.write_text((ROOT / "setup" / "environment").read_text().replace("/usr/bin/python3", str(old)))
+    script = [
+        "set -euo pipefail",
+        f"root={tmp_path} venv={tmp_path}/.venv here={tmp_path}/capstan",
+        f"source {part}",
+        "environment_is_here() { false; }; native_is_here() { :; }",
+        "set_up_packages() { echo installing; }",
+        "set_up",
+    ]
+    done = subprocess.run(["bash", "-c", "\n".join(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        f"capstan: Python 3.11 or newer is needed; {old} is 3.10",
+        "         Debian 12, Ubuntu 24.04 or newer have it",
+    ]
+
+
 @pytest.mark.slow
 def test_a_changed_lock_keeps_what_else_the_environment_holds(tmp_path: Path) -> None:
     environment = tmp_path / ".venv"

@@ -412,6 +412,26 @@ def test_a_changed_lock_keeps_what_else_the_environment_holds(tmp_path: Path) ->
     assert (environment / "capstan-native.stamp").exists()
 
 
+def test_an_environment_of_another_program_is_neither_filled_nor_removed(tmp_path: Path) -> None:
+    environment = tmp_path / ".venv"
+    for name in (".venv", "setup"):
+        (tmp_path / name).mkdir()
+    (environment / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
+    for name in ("setup/environment", "requirements.lock"):
+        (tmp_path / name).touch()
+    script = [
+        "set -euo pipefail",
+        f"root={tmp_path} venv={environment} log=/dev/null needs_root= lock=requirements.lock here=capstan",
+        _function("set_up_key"),
+        f"source {ROOT}/setup/environment",
+        "set_up_environment",
+    ]
+    done = subprocess.run(["bash", "-c", "\n".join(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "is not Capstan's" in done.stdout
+    assert [path.name for path in environment.iterdir()] == ["pyvenv.cfg"]
+
+
 def _function(name: str) -> str:
     """Return a function of the launcher's."""
     found = re.search(rf"^{name}\(\) \{{.*?^\}}", (ROOT / "capstan").read_text(), re.MULTILINE | re.DOTALL)

@@ -432,6 +432,33 @@ def test_an_environment_of_another_program_is_neither_filled_nor_removed(tmp_pat
     assert [path.name for path in environment.iterdir()] == ["pyvenv.cfg"]
 
 
+READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 77; exec bash -c "$2"'
+
+
+def test_a_checkout_that_root_may_not_write_either_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "sudo").touch(mode=0o755)
+    script = [
+        "set -euo pipefail",
+        f"root={tmp_path} venv={tmp_path}/.venv log=/dev/null needs_root=yes lock=requirements.lock here=capstan",
+        *(f"source {ROOT}/setup/{part}" for part in ("environment", "native")),
+        "(set_up_environment) || (set_up_native)",
+    ]
+    alone = ["unshare", "--mount", *(["--user", "--map-root-user"] if os.geteuid() else [])]
+    done = subprocess.run(
+        [*alone, "sh", "-c", READ_ONLY, "machine", str(tmp_path), "\n".join(script)],
+        env={"PATH": f"{tmp_path}/bin:/usr/bin:/bin"},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if os.geteuid() and ("unshare" in done.stderr or done.returncode == 77):
+        pytest.skip("users may make no namespaces here")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stdout.count("may not write") == 2
+
+
 def _function(name: str) -> str:
     """Return a function of the launcher's."""
     found = re.search(rf"^{name}\(\) \{{.*?^\}}", (ROOT / "capstan").read_text(), re.MULTILINE | re.DOTALL)

@@ -368,6 +368,22 @@ def test_what_root_makes_in_a_users_checkout_is_that_users_however_the_set_up_en
     assert {path.stat().st_uid for path in made} == {owner}
 
 
+def test_what_is_set_up_can_be_run_by_others_whatever_the_umask(tmp_path: Path) -> None:
+    (tmp_path / "capstan").touch()
+    script = [
+        "set -euo pipefail; umask 077",
+        f"root={tmp_path} venv={tmp_path}/.venv here={tmp_path}/capstan",
+        f"source {ROOT}/setup/environment",
+        "set_up_packages() { :; }; native_is_here() { :; }; page_is_here() { :; }",
+        "environment_is_here() { false; }",
+        "set_up_environment() { mkdir $venv; }",
+        "set_up; umask",
+    ]
+    done = subprocess.run(["bash", "-c", "\n".join(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "0077\n"), done.stderr
+    assert (tmp_path / ".venv").stat().st_mode & 0o777 == 0o755
+
+
 def test_a_python_that_is_too_old_is_named_before_anything_is_installed_for_it(tmp_path: Path) -> None:
     old = tmp_path / "python3"
     old.write_text("#!/bin/sh\necho 3.10\n")

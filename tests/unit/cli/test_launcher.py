@@ -475,6 +475,32 @@ def test_a_checkout_that_root_may_not_write_either_is_named(tmp_path: Path) -> N
     assert done.stdout.count("may not write") == 2
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone makes files of several users")
+@pytest.mark.parametrize("part", ["environment", "native"])
+def test_what_a_killed_set_up_of_roots_left_is_named_to_the_owner_of_the_checkout(part: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="capstan-launcher-") as place:
+        os.chown(place, 65534, 65534)
+        shutil.copytree(ROOT / "setup", Path(place, "setup"))
+        Path(place, ".venv").mkdir()
+        script = [
+            "set -euo pipefail",
+            f"root={place} venv={place}/.venv log=/dev/null needs_root= lock=requirements.lock here=capstan",
+            "source $root/setup/environment; source $root/setup/native",
+            f"set_up_{part}",
+        ]
+        done = subprocess.run(
+            ["bash", "-c", "\n".join(script)],
+            user=65534,
+            extra_groups=[],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1, done.stderr
+    assert f"sudo chown --recursive --reference='{place}' '{place}/.venv'" in done.stdout
+
+
 def _function(name: str) -> str:
     """Return a function of the launcher's."""
     found = re.search(rf"^{name}\(\) \{{.*?^\}}", (ROOT / "capstan").read_text(), re.MULTILINE | re.DOTALL)

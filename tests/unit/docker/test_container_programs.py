@@ -80,6 +80,31 @@ def test_a_lab_whose_controller_has_died_waits_for_it(tmp_path: Path, then: str)
         lab.wait()
 
 
+def test_a_controller_that_waits_for_its_database_ends_when_asked(tmp_path: Path) -> None:
+    for name, does in (("python", f"touch '{tmp_path}/asked'; exit 1"), ("sleep", "exec /bin/sleep 0.5")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    # Process 1 of a namespace, as in its container.
+    first = ["unshare", "--pid", "--fork", "--kill-child"]
+    first += ["--user", "--map-root-user"] if os.geteuid() else []
+    waiting = subprocess.Popen(
+        [*first, "sh", ROOT / "docker" / "controller"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "CAPSTAN_PROFILES": "postgres"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        eventually(lambda: waiting.poll() is not None or (tmp_path / "asked").exists(), "it asks")
+        if os.geteuid() and waiting.poll() is not None:
+            pytest.skip("users may make no namespaces here")
+        (child,) = Path(f"/proc/{waiting.pid}/task/{waiting.pid}/children").read_text().split()
+        os.kill(int(child), signal.SIGTERM)
+        assert waiting.wait(PATIENCE_S) == 143
+    finally:
+        waiting.kill()
+        waiting.wait()
+
+
 @pytest.fixture
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Yield a directory with a path short enough for a socket, of the user that the server runs as."""

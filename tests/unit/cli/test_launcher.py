@@ -342,6 +342,19 @@ def test_kernels_that_cannot_be_compiled_end_the_set_up_with_the_reason(tmp_path
     assert "unreached" not in done.stdout
 
 
+def test_kernels_that_do_not_load_are_not_taken_for_those_of_before(tmp_path: Path) -> None:
+    built = tmp_path / ".setup" / "native" / "target" / "release"
+    python = '#!/bin/sh\ncase "$*" in *sysconfig*) echo "${0%/bin/python}" ;; *) exit 1 ;; esac\n'
+    (tmp_path / "python").write_text(python)
+    (tmp_path / "python").chmod(0o755)
+    then = "mkdir $venv/bin; mv $root/python $venv/bin; echo before >$venv/capstan-native.stamp; set_up_native"
+    done = compiling(tmp_path, f"mkdir -p {built}; echo new >{built}/libcapstan_native.so", then)
+    assert done.returncode == 1, done.stderr
+    assert "do not load (above)" in done.stdout
+    assert (tmp_path / ".venv" / "capstan_native.abi3.so").read_text() == "new\n"
+    assert not (tmp_path / ".venv" / "capstan-native.stamp").exists()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives files to others")
 @pytest.mark.parametrize(
     ("ends", "code"),

@@ -16,6 +16,9 @@ class Capstan(Connected):
 
     authority: what the certificate of an https URL is checked by, PEM; None: the machine's authorities.
 
+    timeout_s: for an answer. Checks and submissions, of which large simulations are tried out, and recordings get
+    more.
+
     Whatever it refuses is a CapstanError that says why.
     """
 
@@ -47,9 +50,13 @@ class Capstan(Connected):
         answer: list[dict[str, Any]] = self._connection.get("/specs")["presets"]
         return answer
 
-    def check(self, **arguments: Any) -> dict[str, Any]:
+    def check(self, preset: str | None = None, **arguments: Any) -> dict[str, Any]:
         """Return what `submit` would do with the same arguments: ok, problems, points, runs, estimated_s."""
-        answer: dict[str, Any] = self._connection.json("POST", "/experiments/check", body=_body(arguments))
+        body = _body({"preset": preset, **arguments})
+        wait_s = self._connection.aside_s
+        answer: dict[str, Any] = self._connection.json(
+            "POST", "/experiments/check", body=body, timeout_s=wait_s
+        )
         return answer
 
     def submit(
@@ -80,9 +87,10 @@ class Capstan(Connected):
             "schemes": schemes,
             "repeats": repeats,
         }
-        arguments |= {"seed": seed, "sweep": sweep, "set": set, "kind": kind}
-        arguments["record"] = {} if record is True else None if record is False else record
-        return self.experiment(self._connection.json("POST", "/experiments", body=_body(arguments))["id"])
+        arguments |= {"seed": seed, "sweep": sweep, "set": set, "kind": kind, "record": record}
+        wait_s = self._connection.aside_s  # else what is taken all the same would be submitted once more
+        made = self._connection.json("POST", "/experiments", body=_body(arguments), timeout_s=wait_s)
+        return self.experiment(made["id"])
 
     def experiment(self, number: int) -> Experiment:
         """Return the experiment of this number."""
@@ -107,6 +115,8 @@ class Capstan(Connected):
 
 def _body(arguments: Mapping[str, Any]) -> dict[str, Any]:
     body = {name: value for name, value in arguments.items() if value is not None}
+    if isinstance(body.get("record"), bool) and body.pop("record"):
+        body["record"] = {}  # the window that it is where nothing is said
     if isinstance(body.get("spec"), Path):
         file = body.pop("spec")
         try:

@@ -48,7 +48,8 @@ class Experiment:
         """Yield progress about once a second until it is over; the last one says how it ended."""
         for event in self._connection.events("experiments"):
             mine = event.get("experiment") == self.number
-            if event["topic"] == "hello" or (
+            # `gap`: what was lost may have been its end.
+            if event["topic"] in ("hello", "gap") or (
                 mine and event.get("kind") in ("experiment-ended", "experiment-changed")
             ):
                 now = self.progress()
@@ -96,7 +97,8 @@ class Experiment:
         ]
 
     def flows(self) -> list[dict[str, Any]]:
-        """Return all flow records: docs/api.md, "Fields of a flow"."""
+        """Return all flow records: docs/api.md, "Fields of a flow". ``paths`` is JSON text, of which
+        ``json.loads(flow["paths"])`` makes datagrams by path stamp."""
         return [{name: _value(text) for name, text in row.items()} for row in _rows(self._text("flows.csv"))]
 
     def recording(self, scheme: str, repeat: int = 1, from_ms: int = 0, for_ms: int = 1000) -> bytes:
@@ -104,7 +106,8 @@ class Experiment:
         1 on) under `scheme`; of a simulated run from `from_ms` on for `for_ms` milliseconds, of a run on switches the
         window that was recorded (`record` of `Capstan.submit`)."""
         query = {"scheme": scheme, "repeat": repeat, "from_ms": from_ms, "for_ms": for_ms}
-        return self._connection.ask("GET", f"{self._path}/recording", query=query).content
+        path, wait_s = f"{self._path}/recording", self._connection.aside_s
+        return self._connection.ask("GET", path, query=query, timeout_s=wait_s).content
 
     def _text(self, name: str) -> str:
         return self._connection.ask("GET", f"{self._path}/{name}").text

@@ -22,6 +22,9 @@ SILENCE_S: Final = 25.0
 AGAIN_S: Final = 1.0
 CLOSE_S: Final = 1.0
 """A request whose wait an interrupt ended may still be on its way when the connection is given back."""
+ASIDE_S: Final = 500.0
+"""For what a controller has another process do, which takes a minute at most, after seven others: large simulations are
+tried out, and windows recorded."""
 _PIECE_BYTES: Final = 1 << 16
 _AWAY: Final = (502, 503, 504)
 """Statuses of a proxy whose controller is being started again, and of one that has no room just now."""
@@ -52,6 +55,11 @@ class Connection:
             verify=_certificates(self.url, authority),
         )
         self._main_thread_calls = CallThread()
+
+    @property
+    def aside_s(self) -> float:
+        """Return how long to wait for what the controller has another process do, seconds."""
+        return max(self.timeout_s, ASIDE_S)
 
     def close(self) -> None:
         """Give the connection back. Harmless if it is closed."""

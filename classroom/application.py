@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from capstan_client.errors import ControllerError
 from classroom.answer import Answer, AnswerError, CheckResult
-from classroom.rehearsal import Rehearsal
+from classroom.rehearsal import Rehearsal, fabric_links
 
 SAMPLES: Final = 8
 """Two seconds: within them an application has acted, or does not."""
 BUSY: Final = 0.7
 QUIET: Final = 0.3
+FAST_KBPS: Final = 20_000.0
 BUSY_SCHEME: Final = "caps"
 QUIET_SCHEME: Final = "ecmp"
 
@@ -75,9 +76,23 @@ def _slow_link(answer: Answer) -> str:
         play.fabric.slow.add(slow)
         play.samples()
         if f"link-down {slow}" not in play.fabric.changes:
-            return f"{slow} carries 500 kbit/s, the others 5000: it stays up for 2 s"
+            return (
+                f"{slow} carries 500 kbit/s, the others 5000: it stays up for 2 s (faults() has what makes it slow, "
+                "too, by kind)"
+            )
         if set(play.fabric.changes) != {f"link-down {slow}"}:
             return f"only {slow} is slow, but it asks for {_words(play.fabric)}"
+    # On a faster fabric, so that no fixed rate does: one link has less than half of the fastest's, one has more.
+    play = _Play(answer)
+    play.fabric.rates = dict.fromkeys(fabric_links(), FAST_KBPS) | {"l1-s2": 8000.0, "l2-s3": 12000.0}
+    play.samples()
+    if "link-down l1-s2" not in play.fabric.changes:
+        return f"l1-s2 carries 8000 kbit/s, the fastest {FAST_KBPS:.0f}: it stays up for 2 s"
+    if set(play.fabric.changes) != {"link-down l1-s2"}:
+        return (
+            f"l1-s2 carries 8000 kbit/s, l2-s3 12000, the others {FAST_KBPS:.0f}: only l1-s2 is slow, but it asks for "
+            f"{_words(play.fabric)}"
+        )
     return ""
 
 
@@ -104,6 +119,11 @@ def _refused(answer: Answer) -> str:
         return "the controller was away (503) at the first try; there is none after it"
     if play.fabric.mistakes:
         return f"it asks again for what is done: {play.fabric.mistakes[0]}"
+    play.fabric.share, play.fabric.refusals = 0.9, 1
+    play.samples()
+    # Where it has asked for no scheme at all, nothing was refused: step 7 is about that.
+    if not play.fabric.refusals and f"scheme {BUSY_SCHEME}" not in play.fabric.changes:
+        return f"the controller was away (503) when it asked for {BUSY_SCHEME}; there is no try after it"
     return ""
 
 
@@ -123,7 +143,8 @@ def _load(answer: Answer) -> str:
         wanted += [f"scheme {scheme}"] if scheme else []
         if play.fabric.changes != wanted:
             return (
-                f"a load of {share:.0%} for 2 s: it asks for {_words(play.fabric)}, not {', '.join(wanted)}"
+                f"a load of {share:.0%} for 2 s (of each link that is up the fuller direction): it asks for "
+                f"{_words(play.fabric)}, not {', '.join(wanted)}"
             )
     if play.fabric.packet_time_us != Rehearsal().packet_time_us:
         return (

@@ -97,12 +97,13 @@ def _on_known_tables(answer: Answer) -> CheckResult:
         for number in range(int(rng.integers(2, 7))):
             stamps = rng.choice(8, size=2, replace=False) + 2049
             most, few = int(rng.integers(500, 900)), int(rng.integers(1, 40))
+            words = [f"{stamps[0]}:{few}", f"{stamps[1]}:{most}"]
             rows.append(
                 {
                     "id": str(number),
                     "repeat": str(int(rng.integers(2))),
                     "traffic_class": "long",
-                    "paths": f"{stamps[0]}:{few} {stamps[1]}:{most}",
+                    "paths": " ".join(words if number % 2 else words[::-1]),
                 }
             )
         true = sharing(rows)

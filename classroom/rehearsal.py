@@ -17,6 +17,10 @@ ACCESS_KBPS: Final = 15000.0
 SLOW_KBPS: Final = 500.0
 PACKET_TIME_US: Final = 2400.0
 SAMPLE_S: Final = 0.25
+BEGAN_AT: Final = 1_760_000_000.0
+"""Of the rehearsal and its faults, Unix seconds."""
+FIRST_SLOW: Final = 1001
+"""Number of the fault that makes the first link slow, where it is."""
 
 
 @dataclass(slots=True)
@@ -25,12 +29,15 @@ class Rehearsal:
 
     Its methods are those of `capstan_client.controller.ControllerClient`, which has more.
 
-    slow: links at a tenth of their rate; share: load of each fabric link that is up and not in idle, 0..1;
-    refusals: how many requests are refused with 503 before the next is done; changes: requests that changed something,
-    in order, as ``link-down l1-s1``, ``end l1-s1``, ``scheme caps``; mistakes: what a controller refuses for good.
+    slow: links at a tenth of their rate, by faults; rates: kbit/s of links that have another than the rest; share: load
+    of each fabric link that is up and not in idle, 0..1, on its way from l1 to l2 (the other direction has a twentieth
+    of it); refusals: how many requests are refused with 503 before the next is done; changes: requests that changed
+    something, in order, as ``link-down l1-s1``, ``end l1-s1``, ``scheme caps``; mistakes: what a controller refuses for
+    good.
     """
 
     slow: set[str] = field(default_factory=set)
+    rates: dict[str, float] = field(default_factory=dict)
     idle: frozenset[str] = frozenset()
     share: float = 0.1
     refusals: int = 0
@@ -39,13 +46,25 @@ class Rehearsal:
     changes: list[str] = field(default_factory=list)
     mistakes: list[str] = field(default_factory=list)
     _faults: dict[int, str] = field(default_factory=dict)
+    _version: int = 1
     _samples: int = 0
 
     def faults(self) -> list[dict[str, Any]]:
-        """Return faults in force, as ``GET /faults``."""
+        """Return faults in force, as ``GET /faults``: what makes links slow, as in a lab, then links that are down."""
         return [
-            {"id": number, "kind": "link-down", "target": target, "rate_mbps": None, "delay_ms": None}
-            for number, target in self._faults.items()
+            {
+                "id": number,
+                "kind": kind,
+                "target": target,
+                "rate_mbps": rate_mbps,
+                "delay_ms": None,
+                "began_at": BEGAN_AT,
+            }
+            for kind, rate_mbps, targets in (
+                ("slow-link", SLOW_KBPS / 1000, self._slowing()),
+                ("link-down", None, self._faults),
+            )
+            for number, target in targets.items()
         ]
 
     def begin_fault(
@@ -71,17 +90,22 @@ class Rehearsal:
     def end_fault(self, number: int) -> None:
         """End a fault. Raises ControllerError."""
         self._answer_or_refuse()
-        if number not in self._faults:
+        target = self._slowing().get(number) or self._faults.pop(number, None)
+        if target is None:
             raise self._mistake(f"there is no fault {number} (any more)", 404)
-        self.changes.append(f"end {self._faults.pop(number)}")
+        if number >= FIRST_SLOW:
+            self.slow.discard(target)
+        self.changes.append(f"end {target}")
 
     def scheme(self) -> dict[str, Any]:
-        """Return the scheme in force, as ``GET /scheme``."""
+        """Return the scheme in force, as ``GET /scheme``, without what its classes and the policy of agents say."""
         return {
             "scheme": {"name": self.in_force},
             "base": self.in_force,
             "overrides": {},
             "packet_time_us": self.packet_time_us,
+            "version": self._version,
+            "policy": {},
         }
 
     def set_scheme(
@@ -97,12 +121,13 @@ class Rehearsal:
         self._answer_or_refuse()
         name = scheme if isinstance(scheme, str) else str(scheme.get("name"))
         self.in_force = name
+        self._version += 1
         self.packet_time_us = packet_time_s * 1e6
         self.changes.append(f"scheme {name}")
-        return self.scheme()
+        return self.scheme() | {"applied_ms": 1.0}
 
     def restart(self, in_force: str) -> None:
-        """Have all faults ended, and another scheme in force: what a client finds that was away."""
+        """Have all links up, and another scheme in force: what a client finds that was away."""
         self._faults.clear()
         self.in_force = in_force
 
@@ -128,6 +153,10 @@ class Rehearsal:
         ]
         return {"topic": "links", "at": self._now(), "interval_s": SAMPLE_S, "links": links}
 
+    def _slowing(self) -> dict[int, str]:
+        """Return slow links by the numbers of the faults that make them so."""
+        return {FIRST_SLOW + place: name for place, name in enumerate(fabric_links()) if name in self.slow}
+
     def connected(self) -> bool:
         """Return whether a spine is left whose links to all leaves are up."""
         return any(all(f"{leaf}-{spine}" not in self._faults.values() for leaf in LEAVES) for spine in SPINES)
@@ -135,10 +164,12 @@ class Rehearsal:
     def _fabric_link(self, name: str) -> dict[str, Any]:
         up = name not in self._faults.values()
         share = self.share if up and name not in self.idle else 0.0
-        return _link(name, "fabric", up, rate_kbps=SLOW_KBPS if name in self.slow else RATE_KBPS, share=share)
+        rate = SLOW_KBPS if name in self.slow else self.rates.get(name, RATE_KBPS)
+        # What comes from l1 goes up to spines there, and down from them to l2.
+        return _link(name, "fabric", up, rate_kbps=rate, share=share, downwards=name.startswith("l2-"))
 
     def _now(self) -> float:
-        return 1_760_000_000.0 + self._samples * SAMPLE_S
+        return BEGAN_AT + self._samples * SAMPLE_S
 
     def _answer_or_refuse(self) -> None:
         if self.refusals:
@@ -160,9 +191,12 @@ def all_links() -> list[str]:
     return fabric_links() + [f"{host}-{leaf}" for host, leaf in HOSTS.items()]
 
 
-def _link(name: str, kind: str, up: bool, *, rate_kbps: float, share: float) -> dict[str, Any]:
+def _link(
+    name: str, kind: str, up: bool, *, rate_kbps: float, share: float, downwards: bool = False
+) -> dict[str, Any]:
     busy, idle = _direction(rate_kbps, share), _direction(rate_kbps, share / 20)
-    return {"name": name, "kind": kind, "up": up, "rate_kbps": rate_kbps, "ab": busy, "ba": idle}
+    ab, ba = (idle, busy) if downwards else (busy, idle)
+    return {"name": name, "kind": kind, "up": up, "rate_kbps": rate_kbps, "ab": ab, "ba": ba}
 
 
 def _direction(rate_kbps: float, share: float) -> dict[str, Any]:

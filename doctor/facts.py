@@ -17,6 +17,8 @@ class Attempt:
 
 
 NOT_TRIED = Attempt(None, "not tried: this probe needs root")
+NO_PRESSURE = Attempt(False, "this kernel does not measure processor pressure")
+"""What came of looking for a control group's account of it."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
-from doctor.facts import Attempt, Facts
+from doctor.facts import NO_PRESSURE, Attempt, Facts
 from topologies.machine import (
     NEEDED_CAPABILITIES,
     TUN_ADVICE,
@@ -223,13 +223,16 @@ def _features(facts: Facts) -> Iterator[CheckResult]:
         needed_for="TCP as a spec asks for it (profile ns2); without it hosts keep the kernel's settings",
         advice="in a container /proc/sys is read-only: docker/sysctls, run in it as root, makes these writable",
     )
+    advice = "mount cgroup2 for writing; runs are judged by the whole machine else"
+    if facts.attempts.get("cgroup v2") == NO_PRESSURE:
+        advice = "add psi=1 to the kernel's command line; runs are judged without it else"
     yield _tried(
         facts,
         "cgroup v2",
         "cgroup v2",
         "features",
         needed_for="judging whether a run was limited by the processor, by its own processes alone",
-        advice="mount cgroup2 for writing; runs are judged by the whole machine else",
+        advice=advice,
     )
     filters = {0: "off", 1: "strict", 2: "a filter"}.get(facts.seccomp, str(facts.seccomp))
     profile = facts.apparmor or "not in this kernel"

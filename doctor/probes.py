@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from doctor.facts import NOT_TRIED, Attempt, Facts
+from doctor.facts import NO_PRESSURE, NOT_TRIED, Attempt, Facts
 from doctor.throwaway import TRIALS
 from topologies.cgroup import place_for
 from topologies.cores import own_cores, read_file
@@ -124,7 +124,7 @@ def control_group() -> Attempt:
     if place_for("doctor") is None:
         return Attempt(False, "no cgroup2 file system in which this process may make a group")
     if not os.path.exists("/proc/pressure/cpu"):
-        return Attempt(False, "this kernel does not measure processor pressure (psi=1 on its command line)")
+        return NO_PRESSURE
     return Attempt(True)
 
 

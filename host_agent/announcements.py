@@ -53,10 +53,7 @@ def read_announcement(data: bytes) -> tuple[bytes, float]:
     """
     try:
         announcement = build(_Announcement, json.loads(data), "announcement")
-        source, destination = (
-            ipaddress.ip_address(announcement.source).packed,
-            ipaddress.ip_address(announcement.destination).packed,
-        )
+        source, destination = _packed(announcement.source), _packed(announcement.destination)
         size = math.inf if announcement.bytes is None else float(announcement.bytes)
     except (PlainError, ValueError, OverflowError, RecursionError) as error:
         raise AnnouncementError(str(error)) from None
@@ -72,6 +69,13 @@ def read_announcement(data: bytes) -> tuple[bytes, float]:
     key = bytes((_PROTOCOLS[announcement.protocol],)) + source + destination
     key += b"".join(port.to_bytes(2, "big") for port in ports)
     return key, size
+
+
+def _packed(address: str) -> bytes:
+    """Return the bytes of an address; of an IPv4 address as an IPv6 socket names it, four. Raises ValueError."""
+    known = ipaddress.ip_address(address)
+    mapped = known.ipv4_mapped if isinstance(known, ipaddress.IPv6Address) else None
+    return (mapped or known).packed
 
 
 class Announcements:

@@ -26,15 +26,18 @@ from host_agent.config import AgentConfig, ConfigError
 from protocol.control import (
     Challenge,
     FinishedFlows,
+    FlowReport,
     Hello,
     Message,
     Ping,
+    PolicyApplied,
     Pong,
     Refused,
     Welcome,
     proof,
 )
 from protocol.frames import ControlError, FrameReader, encode
+from protocol.sent_again import SentAgain
 
 _LOG: Final = logging.getLogger(__name__)
 FIRST_RETRY_S: Final = 0.1
@@ -45,6 +48,8 @@ SILENCE_S: Final = 10.0
 OUTGOING_LIMIT: Final = 64
 _LASTING: Final = (FinishedFlows,)
 """Messages that hold on the next connection, too. The others answer, or describe, the one that they are sent on."""
+_SAID_ONCE: Final = (*_LASTING, FlowReport, PolicyApplied, SentAgain)
+"""Messages that nothing makes good, as answers to pings are: all others are sent again, or followed by newer ones."""
 _CHUNK_BYTES: Final = 65536
 
 
@@ -61,10 +66,13 @@ Received = Message | Connected | Disconnected
 
 @dataclass(frozen=True, slots=True)
 class _Outgoing:
-    """A frame that waits. lasting: where the connection ends before all of it was written, the next one gets it."""
+    """A frame that waits. lasting: where the connection ends before all of it was written, the next one gets it.
+    once: others make room for it.
+    """
 
     frame: bytes
     lasting: bool = False
+    once: bool = False
 
 
 class Channel:
@@ -125,10 +133,10 @@ class Channel:
 
     def send(self, *parts: Message) -> None:
         """Send one message, or the parts of one: all of it, or it is dropped and counted when too much waits already.
-        Records of finished flows outlive a lost connection.
+        What is said once takes the room of what is not. Records of finished flows outlive a lost connection.
         """
-        lasting = isinstance(parts[0], _LASTING)
-        if len(self._outgoing) >= OUTGOING_LIMIT and not lasting:
+        lasting, once = isinstance(parts[0], _LASTING), isinstance(parts[0], _SAID_ONCE)
+        if len(self._outgoing) >= OUTGOING_LIMIT and not once:
             self.dropped += 1
             return
         try:
@@ -138,11 +146,7 @@ class Channel:
             self.dropped += 1
             return
         with self._lock:
-            if len(self._outgoing) >= OUTGOING_LIMIT:
-                self.dropped += 1
-                if not self._make_room():
-                    return
-            self._outgoing.append(_Outgoing(frame, lasting))
+            self._put(_Outgoing(frame, lasting, once))
             self._exchange(False)
 
     def _run(self) -> None:
@@ -246,16 +250,26 @@ class Channel:
         if self._failure is not None:
             raise self._failure
 
+    def _put(self, waiting: _Outgoing) -> None:
+        """Have a message wait, where there is no room in that of another; one of the two is dropped then."""
+        if len(self._outgoing) >= OUTGOING_LIMIT:
+            self.dropped += 1
+            if not self._make_room():
+                return
+        self._outgoing.append(waiting)
+
     def _make_room(self) -> bool:
-        """Remove the oldest waiting message that would not outlive the connection; return False if there is none.
+        """Remove the oldest waiting message that would not outlive the connection, of those that are said again if any
+        are; return False if none may go.
 
         The first stays while there is a connection: TLS may have begun it though none of its bytes count as written.
         """
-        for index, waiting in enumerate(self._outgoing):
-            if not waiting.lasting and (index or self._connection is None):
-                del self._outgoing[index]
-                return True
-        return False
+        first = 0 if self._connection is None else 1
+        brief = [index for index in range(first, len(self._outgoing)) if not self._outgoing[index].lasting]
+        again = [index for index in brief if not self._outgoing[index].once]
+        for index in (again or brief)[:1]:
+            del self._outgoing[index]
+        return bool(brief)
 
     def _exchange(self, reading: bool) -> None:
         """Read and write all that goes without waiting, while there is a connection."""
@@ -291,8 +305,7 @@ class Channel:
     def _take(self, messages: list[Message]) -> None:
         for message in messages:
             if isinstance(message, Ping):
-                if len(self._outgoing) < OUTGOING_LIMIT:
-                    self._outgoing.append(_Outgoing(encode(Pong(message.id))))
+                self._put(_Outgoing(encode(Pong(message.id)), once=True))
             else:
                 self._incoming.append(message)
 

@@ -25,7 +25,7 @@ from host_agent.inner_packet import PacketError, is_opening
 from host_agent.paths.own import read_path_policy
 from host_agent.randomness import StandardRandom
 from host_agent.tun import Tun
-from host_agent.underlay import Underlay, announce, mac_of
+from host_agent.underlay import Underlay, announce, mac_of, mtu_of
 from protocol.admission import Grant, Stop
 from protocol.control import (
     ActiveFlows,
@@ -58,6 +58,10 @@ ANNOUNCE_EVERY_S: Final = 10.0
 _WINDOW_SEQUENCES: Final = (0, 1 << 31)
 """Of the segments upon which peers state closed windows again: one for each round, a second apart."""
 _MOST_READS: Final = 4
+_SMALL_MTU: Final = (
+    "interface %s has an MTU of %d B, so datagrams of up to %d B are lost there: raise it, or give agents "
+    "--underlay-mtu %d"
+)
 
 
 class Agent:
@@ -80,6 +84,8 @@ class Agent:
         try:
             # before the device, which would outlive what these refuse where it is kept
             self._channel = Channel(config, session, mac_of(config.interface), VERSION)
+            if (mtu := mtu_of(config.interface)) < config.underlay_mtu:
+                _LOG.warning(_SMALL_MTU, config.interface, mtu, config.underlay_mtu, mtu)
             self._tun = Tun(
                 config.tun,
                 config.overlay,

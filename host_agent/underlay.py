@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import socket
 import struct
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import capstan_native
@@ -18,6 +18,12 @@ from protocol.underlay import BASE_PORT, FLOW_KEYS
 
 _BUFFER_BYTES: Final = 8 << 20
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
+_SIOCGIFMTU, _SIOCGIFHWADDR = 0x8921, 0x8927
+_IFREQ_BYTES: Final = 40
+_NAME_BYTES: Final = 16
+"""Of it, with a zero at the end."""
+_WITH_ADDRESS: Final = (1, 772)
+"""Kinds: Ethernet and loopback."""
 
 
 class UnderlayError(CapstanError, OSError):
@@ -83,17 +89,33 @@ class Underlay:
 
 
 def mac_of(interface: str) -> str:
-    """Return the hardware address of an interface. Raise UnderlayError."""
-    try:
-        return Path(f"/sys/class/net/{interface}/address").read_text().strip()
-    except OSError:
-        pass
-    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as probe:
+    """Return the hardware address of an interface of this network namespace. Raise UnderlayError.
+
+    A socket belongs to the namespace; /sys shows that of the process that mounted it.
+    """
+    kind, address = struct.unpack_from("=H6s", _asked(interface, _SIOCGIFHWADDR))
+    if kind not in _WITH_ADDRESS:
+        raise UnderlayError(f"interface {interface!r} has no Ethernet address")
+    return ":".join(f"{byte:02x}" for byte in address)
+
+
+def mtu_of(interface: str) -> int:
+    """Return the MTU of an interface of this network namespace, bytes. Raise UnderlayError."""
+    mtu: int = struct.unpack_from("=i", _asked(interface, _SIOCGIFMTU))[0]
+    return mtu
+
+
+def _asked(interface: str, question: int) -> bytes:
+    """Return what the kernel answers of an interface, behind its name. Raise UnderlayError."""
+    name = interface.encode()
+    if len(name) >= _NAME_BYTES:  # the kernel would take its begin for the name
+        raise UnderlayError(f"no interface {interface!r} here: a name has {_NAME_BYTES - 1} bytes at most")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.bind((interface, 0))
+            answer: bytes = fcntl.ioctl(probe, question, name.ljust(_IFREQ_BYTES, b"\0"))
         except OSError as error:
             raise UnderlayError(f"no interface {interface!r} here: {error.strerror}") from None
-        return ":".join(f"{byte:02x}" for byte in probe.getsockname()[4])
+    return answer[_NAME_BYTES:]
 
 
 def announce(interface: str, underlay_ip: str) -> None:

@@ -20,7 +20,7 @@ from plain.bounds import first_beyond
 from plain.reading import PlainError, build
 from protocol.admission import AdmissionPolicy
 from protocol.packet_time import FLUSH_PACKET_TIMES, PACKET_TIME_S, PATH_TIMES
-from protocol.priority import PriorityPolicy, priority_problem
+from protocol.priority import MOST_BYTES, PriorityPolicy, priority_problem
 from protocol.underlay import PRIORITIES
 
 PathKind = Literal[
@@ -59,7 +59,7 @@ SHARING: Final[frozenset[PathKind]] = frozenset({"tr", "file"})
 may."""
 
 PathTime = Annotated[float, Meta(gt=0, le=600)]
-NotNegative = Annotated[int, Meta(ge=0)]
+NotNegative = Annotated[int, Meta(ge=0, le=MOST_BYTES)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Weight:
 
     full_bytes: NotNegative = 100_000
     """T_s: up to here a flow has the weight 1."""
-    none_bytes: int = 1_000_000
+    none_bytes: NotNegative = 1_000_000
     """T_w: from here on it has the weight 0."""
     fast_retransmit: Annotated[int, Meta(ge=0, le=128)] = 3
     """T_fr: duplicate ACKs that make TCP send again without a time-out."""

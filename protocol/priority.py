@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from protocol.underlay import PRIORITIES
+
+MOST_BYTES: Final = 1 << 62
+"""Of a limit or threshold that flows have: more than any flow sends, and agents' numbers have 64 bits."""
 
 PriorityKind = Literal["class", "bytes-sent", "size"]
 """What decides: the traffic class alone; the payload sent so far (PIAS, TPFS); the announced size, and for flows
@@ -49,6 +52,8 @@ def priority_problem(policy: PriorityPolicy) -> tuple[str, str] | None:
     wrong = thresholds_problem(policy.thresholds_bytes)
     if wrong is not None:
         return "thresholds_bytes", wrong
+    if policy.thresholds_bytes[-1] > MOST_BYTES:
+        return "thresholds_bytes", f"must be at most {MOST_BYTES} B"
     if policy.predicted and policy.kind != "bytes-sent":
         return "predicted", "goes with kind bytes-sent only"
     return None

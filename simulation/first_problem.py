@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controller.schemes import loader
-from experiments.spec.spec import Spec
+from controller.schemes.overrides import with_overrides
+from experiments.spec.spec import SchemeChoice, Spec
 from experiments.spec.sweep import points, words
+from plain.overrides import merge
 from simulation.batch import prepare
 from simulation.fabrics import SettingsError
 from simulation.own_paths import asks_for_own_paths
@@ -30,5 +32,12 @@ def first_problem(spec: Spec, *, asked_for_own_paths: bool = True) -> SettingsEr
 
 
 def _with_own_paths_out(spec: Spec) -> Spec:
-    choices = tuple(choice for choice in spec.schemes if not asks_for_own_paths(loader.load(choice.name)))
-    return replace(spec, schemes=choices)
+    return replace(
+        spec, schemes=tuple(choice for choice in spec.schemes if not _gets_own_paths(spec, choice))
+    )
+
+
+def _gets_own_paths(spec: Spec, choice: SchemeChoice) -> bool:
+    """Return whether a scheme asks for a path policy as the spec has it, overrides and all."""
+    overrides = merge(spec.policy, choice.overrides)
+    return asks_for_own_paths(with_overrides(loader.load(choice.name), overrides))

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import capstan_native
 
     from experiments.spec.spec import Spec
-    from simulation.spec_fabric import SimulatedFabric
+    from simulation.scheme_hosts import SimulatedHosts
+    from simulation.spec_fabric import Room, SimulatedFabric
     from workloads.plan import Plan
 
 _PS_PER_MS: Final = 10**9
@@ -21,13 +22,14 @@ _PS_PER_MS: Final = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What was recorded: a plan's flows on a spec's fabric, under a scheme."""
+    """What was recorded: a plan's flows on a spec's fabric, under a scheme. hosts: with the ports under it."""
 
     spec: Spec
     scheme: str
     repeat: int
     plan: Plan
     fabric: SimulatedFabric
+    hosts: SimulatedHosts
 
 
 @dataclass(slots=True)
@@ -70,7 +72,7 @@ class Recorder:
             length_ps=end_ps - begin_ps,
             cut=full_ps is not None,
             hosts=tuple(place.name for place in recorded.spec.fabric.hosts()),
-            links=_links(recorded.fabric, recorded.spec.fabric.mtu, simulation.links()),
+            links=_links(recorded, simulation.links()),
             flows=_flows(recorded, rows),
             packets=recording["packets"] | {"flow": [place[row] for row in recording["packets"]["flow"]]},
             hops={**hops, "offered_ps": [time_ps - begin_ps for time_ps in hops["offered_ps"]]},
@@ -83,15 +85,13 @@ class Recorder:
         )
 
 
-def _links(
-    fabric: SimulatedFabric, mtu: int, links: Sequence[capstan_native.SimulatedLink]
-) -> dict[str, list[Any]]:
+def _links(recorded: Recorded, links: Sequence[capstan_native.SimulatedLink]) -> dict[str, list[Any]]:
     """Return the links by number, each with the nodes that it joins."""
     ends = [("", "")] * len(links)
-    for name, (up, down) in fabric.links.items():
+    for name, (up, down) in recorded.fabric.links.items():
         lower, upper = name.split("-")
         ends[up], ends[down] = (lower, upper), (upper, lower)
-    rooms = {number: packets or (own_bytes or 0) // mtu for number, packets, own_bytes in fabric.rooms}
+    rooms = {room[0]: _room(recorded, room) for room in recorded.fabric.rooms}
     return {
         "from": [sender for sender, _ in ends],
         "to": [receiver for _, receiver in ends],
@@ -99,6 +99,16 @@ def _links(
         "delay_ps": [link["delay_ps"] for link in links],
         "room_packets": [rooms.get(number, 0) for number in range(len(links))],
     }
+
+
+def _room(recorded: Recorded, room: Room) -> int:
+    """Return how many full packets wait for a link at most, in all queues of its port; 0: that is not fixed."""
+    hosts, (number, packets, own_bytes) = recorded.hosts, room
+    of_host = number < len(recorded.spec.fabric.hosts())
+    if hosts.by_link == "none" or (hosts.by_link == "hosts" and not of_host):
+        packets, own_bytes = hosts.buffer.limit_packets, hosts.buffer.limit_bytes
+    queues = hosts.buffer.queues if hosts.buffer.queue == "queues" else 1
+    return queues * (packets or (own_bytes or 0) // recorded.spec.fabric.mtu)
 
 
 def _flows(recorded: Recorded, rows: Sequence[int]) -> dict[str, list[Any]]:

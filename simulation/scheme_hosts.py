@@ -67,11 +67,13 @@ def hosts_under(spec: Spec, scheme: SimulatedScheme) -> SimulatedHosts:
 
 
 def check_marks(spec: Spec, hosts: Sequence[SimulatedHosts]) -> None:
-    """Check that what a spec says of marks has a sense under one of its schemes. hosts: of all of them.
+    """Check that what a spec says of marks has a sense under one of its schemes. hosts: of all of them; none: no check.
 
     Raises:
         SettingsError: it has none.
     """
+    if not hosts:
+        return
     simulation = spec.simulation
     if simulation.drop_unmarkable and not any(setting.buffer.mark_from_packets for setting in hosts):
         raise SettingsError(

@@ -96,7 +96,8 @@ def simulate_run(
     except (ValueError, OverflowError) as error:
         raise SettingsError(f"scheme {choice.label}, repeat {repeat + 1}: {error}") from None
     if recorder is not None:
-        recorder.take(simulation, Recorded(spec, choice.label, repeat, plan, setting.fabric))
+        recorded = Recorded(spec, choice.label, repeat, plan, setting.fabric, hosts_under(spec, scheme))
+        recorder.take(simulation, recorded)
     columns = Columns(simulation.flows(), simulation.counted)
     ended = next((row for row in background if columns.flows["completed_ps"][row] is not None), None)
     if ended is not None:
@@ -107,7 +108,7 @@ def simulate_run(
     windows = dict(zip(background, zip(*noted, strict=True), strict=True))
     rows = _copies(plan, scheme)
     outcomes = tuple(
-        _outcome(row, rows.get(row), plan, setting, columns=columns, noted=windows.get(row))
+        _outcome(row, rows.get(row), plan, columns=columns, noted=windows.get(row))
         for row in range(len(plan.flows))
     )
     return Run(
@@ -331,7 +332,6 @@ def _outcome(
     row: int,
     copy: int | None,
     plan: Plan,
-    setting: Setting,
     *,
     columns: Columns,
     noted: tuple[int, ...] | None,
@@ -345,7 +345,6 @@ def _outcome(
     record, completed = columns.counted(first), flows["completed_ps"][first]
     finished, endless = completed is not None, planned.size_bytes is None
     acknowledged = flows["acknowledged"][first]
-    resent = sum(flows["resent"][connection] for connection in both)
     return FlowOutcome(
         id=planned.id,
         source=planned.source,
@@ -361,8 +360,8 @@ def _outcome(
         bytes_acked=acknowledged,
         window_bytes=0 if noted is None else noted[1] - noted[0],
         window_s=0.0 if noted is None else plan.window_s[1] - plan.window_s[0],
-        retransmissions=resent,
-        bytes_retransmitted=resent * payload_bytes(setting.spec),
+        retransmissions=sum(flows["resent"][connection] for connection in both),
+        bytes_retransmitted=sum(flows["resent_bytes"][connection] for connection in both),
         duplicates_reported=sum(flows["duplicates"][connection] for connection in both),
         reordering_events=0,
         out_of_order=flows["early"][first],

@@ -86,7 +86,8 @@ def read_trace(path: Path) -> Trace:
     rows = np.zeros((len(lines) - 1, len(header)), dtype=np.int64)
     for number, line in enumerate(lines[1:], start=2):
         try:
-            rows[number - 2] = [int(cell) for cell in line.split(",")]
+            # strict: numpy gives every column the number of a line that has only one
+            rows[number - 2] = [int(cell) for _, cell in zip(header, line.split(","), strict=True)]
         except (ValueError, OverflowError):
             raise TraceError(
                 f"{path}, line {number}: {line!r} is not {len(header)} whole numbers with commas between"

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,7 +55,14 @@ def exec_in_lab(host: str, argv: Sequence[str], lab_id: str | None = None, **opt
     if not argv:
         raise LabError("nothing to run: give a command, as in `capstan exec h1 -- ping h5`")
     record = find_lab(lab_id)
-    with tempfile.NamedTemporaryFile("w", prefix="hosts-", dir=record.run_dir, encoding="utf-8") as names:
+    with (
+        tempfile.NamedTemporaryFile(
+            "w", prefix="hosts-", dir=record.run_dir, encoding="utf-8", delete=False
+        ) as names,
+        ExitStack() as last,
+    ):
+        # Python 3.11's own removal fails where the lab, and its directory, have gone meanwhile.
+        last.callback(Path(names.name).unlink, missing_ok=True)
         # Before the lab's own file of names is read, which is not there while it is still starting.
         command = host_command(record, host, argv, Path(names.name))
         names.write((record.run_dir / HOSTS_FILE).read_text(encoding="utf-8"))

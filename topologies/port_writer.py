@@ -61,7 +61,12 @@ class PortWriter:
 
     def _again(self, switch: str) -> None:
         if switch in self._tables:
-            self._on_tables(switch, self._tables[switch])
+            try:
+                self._on_tables(switch, self._tables[switch])
+            except (
+                OSError
+            ) as error:  # no process can be made just now: what its database says next does the same
+                LOG.warning("ports of %s are not looked at after their link has changed: %s", switch, error)
 
     def _on_tables(self, switch: str, tables: Tables | None, _changed: frozenset[str] = frozenset()) -> None:
         if tables is None:

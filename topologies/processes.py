@@ -6,6 +6,7 @@ Every process carries CAPSTAN_LAB=<lab id> in its environment. Nothing is ever e
 from __future__ import annotations
 
 import os
+import re
 import select
 import shutil
 import signal
@@ -74,7 +75,8 @@ class Spawner:
         def start() -> subprocess.Popen[Any]:
             with born_in(self.group), nullcontext() if namespace is None else namespace.entered():
                 process = subprocess.Popen(command, **options)
-            self._started.append(process)
+            # What has been collected is nothing to wait for, and a lab that is held starts programs for weeks.
+            self._started = [other for other in self._started if other.returncode is None] + [process]
             return process
 
         return start_child(start, self._thread)
@@ -199,20 +201,27 @@ def _network_mark(pid: int) -> str | None:
     return alias.removeprefix(f"{LAB_VARIABLE}=") if alias.startswith(f"{LAB_VARIABLE}=") else None
 
 
+def _pinned_networks() -> set[int]:
+    """Return the inodes of the network namespaces that a mount keeps (`ip netns`, containers): a lab makes none."""
+    return {int(inode) for inode in re.findall(rb" net:\[(\d+)\] /", _read("/proc/self/mountinfo"))}
+
+
 def lab_networks(lab_id: str, home: int | None) -> set[int]:
     """Return the inodes of a lab's network namespaces: those marked as such, and those that its processes are in.
 
     A program may wipe its own environment (some write a title over it), so what lives in a lab's namespace
-    is the lab's too. *home* is the namespace that the lab was started from: never the lab's.
+    is the lab's too. *home* is the namespace that the lab was started from: never the lab's. Nor is one that a mount
+    keeps, though a program of the lab's has entered it, unless it is marked: others live there.
     """
     others = {network for network in (home, _network(1), own_network()) if network is not None}
+    pinned = _pinned_networks()
     networks: set[int] = set()
     unknown: dict[int, int] = {}
     for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
         network = _network(pid)
         if network is None or network in others:
             continue
-        if is_marked(pid, lab_id):
+        if network not in pinned and is_marked(pid, lab_id):
             networks.add(network)
         else:
             unknown[network] = pid

@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -121,14 +122,21 @@ class Redialer:
     def _watch(self) -> None:
         pause_s = WATCH_SECONDS
         while not self._stopped.wait(pause_s):
-            listening, callers = self._read()
-            pause_s = self._policy.watch_s(listening, callers)
-            for switch in self._policy.observe(monotonic(), listening, callers):
-                if self._stopped.is_set():
-                    return
-                # the one before took its time on a busy machine, and to dial ends a connection that is there
-                if not self._policy.is_connected(switch, self._read()[1]):
-                    self._dial(switch)
+            pause_s = WATCH_SECONDS
+            # No file can be opened, or no program started, just now: the next round does it.
+            with suppress(OSError):
+                pause_s = self._look()
+
+    def _look(self) -> float:
+        """Have those dial that should; return after how many seconds to look again. Raises OSError."""
+        listening, callers = self._read()
+        for switch in self._policy.observe(monotonic(), listening, callers):
+            if self._stopped.is_set():
+                break
+            # the one before took its time on a busy machine, and to dial ends a connection that is there
+            if not self._policy.is_connected(switch, self._read()[1]):
+                self._dial(switch)
+        return self._policy.watch_s(listening, callers)
 
     def _read(self) -> tuple[bool, set[str]]:
         text = Path("/proc/thread-self/net/tcp").read_text(encoding="ascii")

@@ -118,13 +118,13 @@ def check_lab_id(lab_id: str) -> str:
 
 @contextmanager
 def _locked(patience_s: float = math.inf) -> Iterator[None]:
-    """Hold the one lock over /run/capstan; an empty /run/capstan is removed at the end.
+    """Hold the one lock over /run/capstan, which a user who can open it could hold; empty, it is removed at the end.
 
     Raises LabError if another process holds it for longer than *patience_s* seconds.
     """
     deadline = time.monotonic() + patience_s
     while True:
-        RUN_ROOT.mkdir(mode=0o755, parents=True, exist_ok=True)
+        RUN_ROOT.mkdir(mode=0o711, parents=True, exist_ok=True)
         try:
             handle = os.open(RUN_ROOT, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -288,9 +288,21 @@ def end_lab(lab_id: str, home: int | None, look_again_s: float = 0.0) -> Ended:
     with _locked():
         directory = RUN_ROOT / lab_id  # last: until it is gone, no other lab takes the id
         if directory.exists():
-            shutil.rmtree(directory, ignore_errors=True)
+            _remove(directory)
             directories = (str(directory),)
     return Ended(lab_id, processes, interfaces, directories, groups)
+
+
+def _remove(directory: Path) -> None:
+    """Remove a lab's directory. A process that is killed meanwhile leaves a draft, as one that registers does.
+
+    A directory without its state is no lab, so that `clean` would leave it where it is, in the way of the next one.
+    """
+    leaving = _draft(directory.name, os.getpid())
+    with suppress(OSError):  # one of that name is there, and could not be emptied
+        directory.rename(leaving)
+    for path in (leaving, directory):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _end_once(lab_id: str, home: int | None) -> tuple[tuple[EndedProcess, ...], tuple[str, ...]]:

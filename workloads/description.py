@@ -146,7 +146,10 @@ class LongFlows:
         ),
     ]
     pattern: Annotated[
-        PatternName, Meta(description="who sends to whom; sources and destinations are dealt out in turn")
+        PatternName,
+        Meta(
+            description="who sends to whom; sources, and with left-to-right destinations, are dealt out in turn"
+        ),
     ] = "left-to-right"
 
 

@@ -42,7 +42,8 @@ def pairs(
     incast: all to one receiver, drawn once;
     left-to-right: sources below the first half of the leaves, destinations below the second half.
 
-    spread: deal sources and destinations out in turn (for long flows) instead of drawing each by itself.
+    spread: deal sources, and with left-to-right destinations, out in turn (for long flows) instead of drawing each by
+    itself.
 
     Raises:
         PatternError: too few hosts.

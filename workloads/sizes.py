@@ -16,6 +16,8 @@ from workloads.description import SizeKind, Sizes
 from workloads.flow_header import HEADER_BYTES
 
 TABLES: Final = Path(__file__).parent / "flow_sizes"
+MOST_BYTES: Final = 1 << 62
+"""Of a flow: counters of bytes have 64 bits."""
 
 
 _NEEDED: Final[dict[SizeKind, tuple[str, ...]]] = {
@@ -200,7 +202,7 @@ def distribution(sizes: Sizes) -> SizeDistribution:
         return Mix(_uniform(sizes), _fixed(sizes), sizes.large_share)
     assert sizes.table is not None
     table = _read(sizes.table)[1]
-    return Table(tuple(size * sizes.scale for size in table.sizes), table.cdf)
+    return Table(tuple(_scaled(size, sizes.scale) for size in table.sizes), table.cdf)
 
 
 def _uniform(sizes: Sizes) -> Uniform:
@@ -210,11 +212,19 @@ def _uniform(sizes: Sizes) -> Uniform:
         raise SizesError(
             f"low_bytes ({sizes.low_bytes}) must be above 0 and below high_bytes ({sizes.high_bytes})"
         )
-    return Uniform(sizes.low_bytes * sizes.scale, sizes.high_bytes * sizes.scale)
+    return Uniform(_scaled(sizes.low_bytes, sizes.scale), _scaled(sizes.high_bytes, sizes.scale))
 
 
 def _fixed(sizes: Sizes) -> Fixed:
     assert sizes.bytes is not None
     if sizes.bytes < 1:
         raise SizesError(f"bytes must be at least 1, not {sizes.bytes}")
-    return Fixed(sizes.bytes * sizes.scale)
+    return Fixed(_scaled(sizes.bytes, sizes.scale))
+
+
+def _scaled(size: float, scale: float) -> float:
+    """Return a size times *scale*, bytes. Raise SizesError if it is more than is counted."""
+    scaled = size * scale
+    if scaled > MOST_BYTES:
+        raise SizesError(f"a size of {scaled:.3g} B is above the largest ({MOST_BYTES:.3g} B)")
+    return scaled

@@ -21,7 +21,7 @@ from plain.shown import shown
 from plain.yaml_source import Problem, path_of, read
 from protocol.packet_time import PATH_TIMES
 from protocol.policy import PATH_PARAMETERS, coding_problem, one_estimator, path_problem
-from protocol.priority import thresholds_problem
+from protocol.priority import MOST_BYTES, thresholds_problem
 
 SCHEME_DIRECTORY: Final = Path(__file__).parent
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -202,6 +202,12 @@ def _check_priority(scheme: Scheme, need: Any) -> None:
         "priority.thresholds_bytes",
         f"must be one fewer than there are queues ({number}: see queues.number), not "
         f"{len(priority.thresholds_bytes)}",
+    )
+    largest = priority.thresholds_bytes[-1]
+    need(
+        largest <= MOST_BYTES and largest * priority.scale <= MOST_BYTES,
+        "priority.thresholds_bytes",
+        f"must be at most {MOST_BYTES} B, times scale, too",
     )
     for name in ("short", "long"):
         release = getattr(scheme, name).release

@@ -248,10 +248,9 @@ class Deployment:
     def relaunch(self, name: str) -> None:
         """Start a part that was killed again, as it was started first; a controller answers when this returns."""
         part = self.part(name)
+        part.launch()
         if isinstance(part, ControllerPart):
-            part.start()
-        else:
-            part.launch()
+            part.await_answer()
         if self._supervisor is not None:
             self._supervisor.look_again()
 

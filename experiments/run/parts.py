@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -48,6 +49,8 @@ class ProcessPart:
         self._host = host
         self.argv = list(argv)
         self._directory = directory
+        self._changing = threading.Lock()
+        """Held by who starts the process, or says that it is not to run."""
 
     @property
     def process(self) -> subprocess.Popen[Any] | None:
@@ -63,22 +66,34 @@ class ProcessPart:
         return False
 
     def start(self) -> None:
-        """Start it again, and return at once."""
-        self.launch()
+        """Start it again, and return at once; not after `end`."""
+        self.launch_again()
 
     def launch(self) -> subprocess.Popen[Any]:
-        """Start its process; return at once."""
+        """Start its process, also after `end`; return at once."""
+        with self._changing:
+            process = self._begin()
+            self.wanted = True  # not before: its supervisor would take the process of before for the newest
+            return process
+
+    def launch_again(self) -> subprocess.Popen[Any] | None:
+        """Start its process, and return it at once; None, and nothing started, after `end`."""
+        with self._changing:
+            return self._begin() if self.wanted else None
+
+    def _begin(self) -> subprocess.Popen[Any]:
         with self.log.open("ab") as output:
             process = self._popen(
                 self._host, self.argv, stdout=output, stderr=subprocess.STDOUT, cwd=self._directory
             )
-        self.newest, self.wanted, self.launched_at = process, True, time.time()
+        self.newest, self.launched_at = process, time.time()
         return process
 
     def end(self) -> None:
         """End it at once, as a crash would, and for good."""
-        self.wanted = False
-        process = self.newest  # the supervisor may launch another one meanwhile
+        with self._changing:  # what is being started just now is the newest then
+            self.wanted = False
+        process = self.newest
         if process is not None:
             process.kill()
             process.wait()
@@ -103,13 +118,12 @@ class ControllerPart(ProcessPart):
 
     def start(self) -> None:
         """Return once its API answers. Raises PartError; it does not run then."""
-        self.launch()
-        self.await_answer()
+        if self.launch_again() is not None:
+            self.await_answer()
 
-    def launch(self) -> subprocess.Popen[Any]:
-        """Start its process, which will say anew where its API is, and return it."""
+    def _begin(self) -> subprocess.Popen[Any]:
         self._endpoints.unlink(missing_ok=True)  # a controller that was killed leaves its own
-        return super().launch()
+        return super()._begin()
 
     def await_answer(self) -> None:
         """Return once the API of the process that was launched answers. Raises PartError; it does not run then."""
@@ -183,9 +197,11 @@ class AgentPart(ProcessPart):
         return (event["fault"]["kind"], event["fault"]["target"]) == ("agent-down", self._of)
 
     def start(self) -> None:
-        """Return once it is connected to its controller, or has ended, or AGENT_START_S have passed."""
+        """Return once it is connected to its controller, has ended, or AGENT_START_S have passed; not after `end`."""
         began = time.time()
-        process = self.launch()
+        process = self.launch_again()
+        if process is None:
+            return
         deadline = time.monotonic() + AGENT_START_S
         with self._client() as client:
             while not self._connected(client, began):

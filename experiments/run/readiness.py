@@ -11,6 +11,7 @@ from capstan_client.errors import ControllerError
 from experiments.run.parts import DeploymentError, ProcessPart
 from experiments.run.traffic import log_tail
 from topologies.fabric_spec import FabricSpec
+from topologies.registry import MANAGEMENT_RANGE
 
 READY_S: Final = 60.0
 FOUND_AGAIN_S: Final = 5.0
@@ -32,6 +33,16 @@ def missing(fabric: FabricSpec, health: Health) -> list[str]:
     incomplete = [f"{known} of {total} {kind}" for kind, (known, total) in expected.items() if known != total]
     waits = [] if health.ready else [f"the controller waits for {reason}" for reason in health.reasons]
     return incomplete + waits
+
+
+def _no_way(health: Health) -> str:
+    """Return what to look at where not one switch has come to the controller; else nothing."""
+    if health.switches:
+        return ""
+    return (
+        "; no switch has reached the controller: does a firewall of this machine drop TCP that comes in from "
+        f"{MANAGEMENT_RANGE} (`nft list ruleset`)?"
+    )
 
 
 class Readiness:
@@ -59,13 +70,13 @@ class Readiness:
         deadline = time.monotonic() + READY_S
         while True:
             self._check()
-            absent = missing(self._fabric, self._client().health())
+            health = self._client().health()
+            absent = missing(self._fabric, health)
             if not absent:
                 return
             if time.monotonic() > deadline:
-                raise DeploymentError(
-                    f"the fabric is not ready after {READY_S:g} s: {'; '.join(absent)}{self.log_ends()}"
-                )
+                why = "; ".join(absent) + _no_way(health)
+                raise DeploymentError(f"the fabric is not ready after {READY_S:g} s: {why}{self.log_ends()}")
             time.sleep(LOOK_EVERY_S)
 
     def check_health(self) -> Health:

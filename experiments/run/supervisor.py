@@ -253,6 +253,9 @@ class Supervisor:
         return lambda: self._back(watched)
 
     def _back(self, watched: _Watched) -> None:
+        if watched.part.process is None:  # it was ended on purpose meanwhile
+            watched.state, watched.process = _State.DOWN, None
+            return
         watched.state = _State.RUNNING
         if watched.how:
             restart = Restart(

@@ -10,6 +10,7 @@ class SimulatedFlows(TypedDict):
     delivered_ps: list[int | None]
     sent: list[int]
     resent: list[int]
+    resent_bytes: list[int]
     dropped: list[int]
     timeouts: list[int]
     early: list[int]
@@ -121,7 +122,8 @@ class Simulation:
         """Record a window of the run, before anything runs. Raises ValueError for a window that cannot be."""
     def recording(self) -> SimulatedRecording | None:
         """Return what was recorded until now; None: nothing was to be."""
-    def finished(self) -> int: ...
+    def finished(self) -> int:
+        """Return how many flows have ended; of two copies one counts."""
     def now_ps(self) -> int: ...
     def flows(self) -> SimulatedFlows: ...
     def totals(self) -> dict[str, int]: ...

@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE_S, eventually
 from topologies.fabric_spec import FabricSpec
 from topologies.lab import Lab
 from topologies.links import Link
-from topologies.registry import RUN_ROOT, clean, find_lab, labs
+from topologies.registry import RUN_ROOT, clean, end_lab, find_lab, labs
 
 LAUNCHER = """
 import signal
@@ -197,6 +197,20 @@ def foreign_things_stay() -> None:
     assert all(process.poll() is None for process in (*switch, *programs))
     for process in (*switch, *programs):
         process.kill()
+
+
+def a_named_namespace_stays() -> None:
+    """Assert that of a namespace that a program of a lab's has entered, that program alone ends with the lab."""
+    subprocess.run(["ip", "netns", "add", "named"], check=True)
+    inside = ["ip", "netns", "exec", "named"]
+    own = subprocess.Popen([*inside, "sleep", "1005"])
+    marked = subprocess.Popen([*inside, "env", "CAPSTAN_LAB=passing", "sleep", "1006"])
+    for number in (1005, 1006):
+        eventually(lambda number=number: f"sleep {number} " in others()[0].values())
+    end_lab("passing", None)
+    assert marked.wait(60) == -signal.SIGKILL
+    assert own.poll() is None
+    own.kill()
 
 
 STAND_IN = """#!/bin/sh

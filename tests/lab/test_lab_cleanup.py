@@ -44,6 +44,10 @@ def test_foreign_switch_namespace_interface_and_processes_stay() -> None:
     run_scenario("foreign_things_stay")
 
 
+def test_of_a_named_namespace_only_a_labs_own_program_ends_with_it() -> None:
+    run_scenario("a_named_namespace_stays")
+
+
 def test_two_labs_at_once_end_on_their_own() -> None:
     spec = FabricSpec(leaves=1, spines=1, hosts_per_leaf=2)
     with Lab(spec) as first, Lab(spec) as second:

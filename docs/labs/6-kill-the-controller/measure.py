@@ -13,6 +13,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from pathlib import Path
@@ -26,6 +27,8 @@ PARTS = {
 REST_S = 12.0
 """Seconds before each kill, and after the last."""
 ALL_S = REST_S * (len(PARTS) + 1)
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""Without the proxy of a class's machines: the controller is on this one."""
 PORT = 9000
 SERVER = f"""
 import signal, socket
@@ -68,7 +71,7 @@ def lab_directory():
 def process_of(words, lab):
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            command = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            command = os.fsdecode(Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" "))
             marked = f"CAPSTAN_LAB={lab.name}".encode() in Path(f"/proc/{name}/environ").read_bytes()
         except OSError:
             continue
@@ -77,13 +80,25 @@ def process_of(words, lab):
     sys.exit(f"lab {lab.name} has no process {words}")
 
 
+class Program:
+    """A program whose output is read when it has ended. A pipe holds 64 KiB, 41 s of ping's: then ping would wait."""
+
+    def __init__(self, words):
+        self.output = tempfile.TemporaryFile("w+")  # noqa: SIM115 read at the end
+        self.process = subprocess.Popen(words, cwd=ROOT, stdout=self.output)
+
+    def whole_output(self):
+        self.process.wait()
+        self.output.seek(0)
+        return self.output.read()
+
+
 def on(lab, host, *command):
-    words = [sys.executable, "-m", "cli", "exec", "--lab", lab.name, host, "--", *command]
-    return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return Program([sys.executable, "-m", "cli", "exec", "--lab", lab.name, host, "--", *command])
 
 
-def ask(api, path):
-    with urllib.request.urlopen(f"{api}/api/v1{path}", timeout=0.5) as answer:
+def ask(api, path, within_s=0.5):
+    with OPENER.open(f"{api}/api/v1{path}", timeout=within_s) as answer:
         return json.load(answer)
 
 
@@ -110,8 +125,8 @@ def main():
         except (OSError, ValueError):
             rows.append((asked_s, "api", 0))
         time.sleep(0.1)
-    pings, flows = ping.communicate()[0], client.communicate()[0]
-    server.terminate()
+    pings, flows = ping.whole_output(), client.whole_output()
+    server.process.terminate()
     rows += [
         (float(match[1]), "ping", int(match[2]))
         for match in re.finditer(r"^\[([\d.]+)\].*icmp_seq=(\d+) ttl", pings, re.MULTILINE)
@@ -119,7 +134,7 @@ def main():
     rows += [(float(began), "flow", int(carried)) for began, carried in map(str.split, flows.splitlines())]
     rows += [
         (event["at"], "back", event["part"])
-        for event in ask(api, "/events?since=0&limit=10000")["events"]
+        for event in ask(api, "/events?limit=10000&topics=faults", within_s=30)["events"]
         if event["kind"] == "part-restarted" and event["at"] > start
     ]
     file = Path(sys.argv[2]) if sys.argv[2:] else ROOT / "results" / f"lab6-{int(start)}" / "log.csv"

@@ -30,6 +30,11 @@ pub trait Flow {
     /// Returns what was counted since the last report that forgot; None: nothing.
     fn record(&self) -> Option<Self::Record>;
 
+    /// Returns the bytes that a record takes.
+    fn record_bytes(_record: &Self::Record) -> usize {
+        size_of::<Self::Record>()
+    }
+
     /// Begins to count anew.
     fn forget(&mut self);
 }
@@ -56,6 +61,8 @@ pub struct FlowTable<K, F: Flow> {
     newest: u32,
     limit: usize,
     finished: VecDeque<F::Record>,
+    /// What those take.
+    finished_bytes: usize,
 }
 
 impl<K: Copy + Eq + Hash, F: Flow> Default for FlowTable<K, F> {
@@ -75,6 +82,7 @@ impl<K: Copy + Eq + Hash, F: Flow> FlowTable<K, F> {
             newest: NONE,
             limit: limit.max(1),
             finished: VecDeque::new(),
+            finished_bytes: 0,
         }
     }
 
@@ -145,11 +153,31 @@ impl<K: Copy + Eq + Hash, F: Flow> FlowTable<K, F> {
         let flow = self.take(key)?;
         if let Some(record) = flow.record() {
             if self.finished.len() >= MAX_FINISHED {
-                self.finished.pop_front();
+                self.drop_record();
             }
+            self.finished_bytes += F::record_bytes(&record);
             self.finished.push_back(record);
         }
         Some(flow)
+    }
+
+    /// Returns the bytes of the records that wait for a report.
+    pub fn finished_bytes(&self) -> usize {
+        self.finished_bytes
+    }
+
+    /// Drops the oldest of these records, until they take `most` bytes at most.
+    pub fn keep_finished(&mut self, most: usize) {
+        while self.finished_bytes > most {
+            self.drop_record();
+        }
+        self.finished.shrink_to(2 * self.finished.len());
+    }
+
+    fn drop_record(&mut self) {
+        if let Some(record) = self.finished.pop_front() {
+            self.finished_bytes -= F::record_bytes(&record);
+        }
     }
 
     /// Drops and returns a flow, which is in no report; a table that is empty then takes no room for flows.
@@ -221,7 +249,7 @@ impl<K: Copy + Eq + Hash, F: Flow> FlowTable<K, F> {
         let mut records: Vec<F::Record> = self.finished.iter().cloned().collect();
         records.extend(self.iter().filter_map(Flow::record));
         if forget {
-            self.finished.clear();
+            (self.finished, self.finished_bytes) = (VecDeque::new(), 0);
             self.slots.iter_mut().flatten().for_each(|slot| slot.flow.forget());
         }
         records

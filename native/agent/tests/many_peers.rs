@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use agent::flow_record::FlowRecord;
 use agent::host::{Bytes, Core, FromUnderlay, Identity};
 use agent::paths::PathSettings;
 use agent::peers::{Known, PeerId};
@@ -146,4 +147,31 @@ fn repairs_that_wait_for_their_flows_count_too() {
     let all: usize = kept(&core).iter().sum();
     assert!(all > LIMIT / 2, "{all}, {:?}", totals(&core));
     assert!(totals(&core)["repairs_without_flow"] > 0);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes more datagrams than Miri can process in minutes")]
+fn records_of_flows_that_are_gone_have_a_bound_together_and_the_newest_stay() {
+    let mut core = core();
+    core.receiver.records = Total::of(64 << 10);
+    for (peer, flows) in (0..).zip([10, 500, 500]) {
+        for flow in 0..flows {
+            // each packet is longer than the one before, by which its record is known
+            send(&mut core, peer, SOURCE, (flow, flow, 0), &packet(peer, 100 + flow as usize));
+        }
+    }
+    core.handle_timer(70.0);
+    assert!(core.peers.iter().all(|peer| peer.flows.is_empty()), "all were idle for too long");
+    let records = core.flow_report(false);
+    let kept_of = |peer: u32| -> Vec<u64> {
+        let source = Address::of(&overlay(peer)).unwrap();
+        records.iter().filter(|record| record.key.source() == source).map(|record| record.bytes).collect()
+    };
+    assert!(kept_of(0).into_iter().eq(100..110), "who has few gives none");
+    for peer in [1, 2] {
+        let kept = kept_of(peer);
+        assert!((50..450).contains(&kept.len()), "{} are kept", kept.len());
+        assert!(kept.iter().copied().eq(600 - kept.len() as u64..600), "the newest");
+    }
+    assert!(records.len() * size_of::<FlowRecord>() <= 64 << 10);
 }

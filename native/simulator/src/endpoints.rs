@@ -111,6 +111,7 @@ impl Simulation {
         if let Some(flow) = self.flows.get(place).filter(|flow| !flow.finished()) {
             flow.aborted = true;
             self.finished += 1;
+            self.gave_way += 1;
             self.retire(place);
         }
     }
@@ -140,7 +141,10 @@ impl Simulation {
             let Some(segment) = flow.sender.next(self.now, &flow.receiver.received) else { break };
             let packet = outgoing::data(flow, place, segment, &self.config, self.now);
             flow.outcome.sent += 1;
-            flow.outcome.resent += u64::from(segment.again);
+            if segment.again {
+                flow.outcome.resent += 1;
+                flow.outcome.resent_bytes += u64::from(packet.bytes - self.config.lengths.header);
+            }
             let source = flow.demand.source;
             self.totals.data_sent += 1;
             self.inject(source, packet);
@@ -207,7 +211,8 @@ impl Simulation {
         }
         let answer = (flow.receiver.deadline() <= self.now).then(|| flow.receiver.expired());
         if flow.sender.deadline() <= self.now {
-            flow.sender.expired(self.now);
+            let stranded = flow.in_network() == 0;
+            flow.sender.expired(self.now, stranded);
         }
         if let Some(answer) = answer {
             self.acknowledge(place, &answer);

@@ -28,6 +28,8 @@ pub struct Outcome {
     /// Data packets that were sent, and those of them that were sent before.
     pub sent: u64,
     pub resent: u64,
+    /// Data of the latter, in bytes.
+    pub resent_bytes: u64,
     pub dropped: u64,
     pub timeouts: u32,
     pub duplicates: u32,

@@ -49,6 +49,8 @@ pub struct Simulation {
     order: Vec<u32>,
     started: usize,
     pub(crate) finished: usize,
+    /// How many of these gave way to their copies.
+    pub(crate) gave_way: usize,
     pub(crate) outcomes: Vec<Outcome>,
     choice: Choice,
     pub(crate) now: Time,
@@ -90,6 +92,7 @@ impl Simulation {
             order,
             started: 0,
             finished: 0,
+            gave_way: 0,
             choice: config.balancing.choice(hosts, config.seed),
             now: 0,
             progress: 0,
@@ -214,8 +217,9 @@ impl Simulation {
         self.now
     }
 
+    /// Return how many flows have ended, one of two copies.
     pub fn finished(&self) -> usize {
-        self.finished
+        self.finished - self.gave_way
     }
 
     pub fn outcomes(&self) -> &[Outcome] {

@@ -245,6 +245,7 @@ impl Run {
         columns.set_item("delivered_ps", of.iter().map(|flow| flow.delivered).collect::<Vec<_>>())?;
         columns.set_item("sent", of.iter().map(|flow| flow.sent).collect::<Vec<_>>())?;
         columns.set_item("resent", of.iter().map(|flow| flow.resent).collect::<Vec<_>>())?;
+        columns.set_item("resent_bytes", of.iter().map(|flow| flow.resent_bytes).collect::<Vec<_>>())?;
         columns.set_item("dropped", of.iter().map(|flow| flow.dropped).collect::<Vec<_>>())?;
         columns.set_item("early", of.iter().map(|flow| flow.early).collect::<Vec<_>>())?;
         columns.set_item("duplicates", of.iter().map(|flow| flow.duplicates).collect::<Vec<_>>())?;

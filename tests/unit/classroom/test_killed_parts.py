@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import runpy
+import subprocess
+import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -12,6 +17,7 @@ from classroom import killed_parts
 from classroom.answer import AnswerError
 from classroom.killed_parts import HINTS, PREDICTIONS, RECORDED, Outage, Row, measure, read_log
 from classroom.labs import LABS
+from tests.waiting import PATIENCE_S
 
 PARTS = ("controller", "agent h1", "switch l2")
 AFTER_S = 10.0
@@ -124,3 +130,44 @@ def test_a_log_without_the_kills_is_refused(tmp_path: Path, text: str) -> None:
     log.write_text(text)
     with pytest.raises(AnswerError, match="measure again"):
         measure(read_log(log), log)
+
+
+def test_measure_passes_over_other_programs_whose_command_lines_are_no_text() -> None:
+    process_of = runpy.run_path(str(LABS[6].directory / "measure.py"))["process_of"]
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", b"\xff"]) as other:
+        try:
+            with pytest.raises(SystemExit, match="has no process"):
+                process_of("no such program", Path("/run/capstan/none"))
+        finally:
+            other.kill()
+
+
+def test_measure_asks_no_proxy_for_a_controller_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://192.0.2.1:3128")
+    monkeypatch.delenv("no_proxy", raising=False)
+    opener = runpy.run_path(str(LABS[6].directory / "measure.py"))["OPENER"]
+    assert not any(isinstance(handler, urllib.request.ProxyHandler) for handler in opener.handlers)
+
+
+def test_measure_waits_longer_for_what_it_needs_than_for_a_poll() -> None:
+    """Its last request is for the restarts: without an answer a minute's measurement would be lost."""
+    waits: list[float] = []
+
+    class Opener:
+        def open(self, url: str, timeout: float) -> io.BytesIO:
+            waits.append(timeout)
+            return io.BytesIO(b"{}")
+
+    ask = runpy.run_path(str(LABS[6].directory / "measure.py"))["ask"]
+    ask.__globals__["OPENER"] = Opener()
+    ask("http://127.0.0.1:9", "/health")
+    ask("http://127.0.0.1:9", "/events?limit=10000&topics=faults", within_s=30)
+    assert waits == [0.5, 30]
+
+
+def test_a_program_on_a_host_does_not_wait_until_measure_reads_what_it_prints() -> None:
+    """A ping of 48 s prints more than a pipe holds: it stood still before its end, and the log showed a gap."""
+    program = runpy.run_path(str(LABS[6].directory / "measure.py"))["Program"]
+    ended = program([sys.executable, "-c", "print('x' * 200_000)"])
+    assert ended.process.wait(timeout=PATIENCE_S) == 0
+    assert ended.whole_output() == "x" * 200_000 + "\n"

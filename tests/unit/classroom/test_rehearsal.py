@@ -13,7 +13,8 @@ from capstan_client.errors import ControllerError
 from classroom import application
 from classroom.answer import AnswerError
 from classroom.rehearsal import Rehearsal, fabric_links
-from controller.api.answers_live import LinkLoadView, LinksView, LoadView, QueueLoadView
+from controller.api.answers import AppliedScheme, SchemeView
+from controller.api.answers_live import FaultView, LinkLoadView, LinksView, LoadView, QueueLoadView
 
 
 @pytest.mark.parametrize("name", ["begin_fault", "end_fault", "faults", "scheme", "set_scheme"])
@@ -73,3 +74,19 @@ def test_an_application_that_fails_says_where(tmp_path: Path, text: str, said: s
     file.write_text(text)
     with pytest.raises(AnswerError, match=said):
         application.check(file, tmp_path)
+
+
+def test_faults_and_schemes_have_the_fields_of_the_api() -> None:
+    fabric = Rehearsal(slow={"l1-s2"})
+    applied = fabric.set_scheme("caps", 0.0024)
+    fabric.begin_fault("link-down", "l1-s1")
+    assert [(fault["kind"], fault["target"]) for fault in fabric.faults()] == [
+        ("slow-link", "l1-s2"),
+        ("link-down", "l1-s1"),
+    ]
+    assert all(fault.keys() == get_type_hints(FaultView).keys() for fault in fabric.faults())
+    assert fabric.scheme().keys() == get_type_hints(SchemeView).keys()
+    assert applied.keys() == get_type_hints(AppliedScheme).keys()
+    for fault in fabric.faults():
+        fabric.end_fault(fault["id"])
+    assert (fabric.faults(), fabric.slow, fabric.mistakes) == ([], set(), [])

@@ -23,6 +23,7 @@ FEW = "steps 4 to 6, k = 5, 5% blocked"
 MISSED = {
     "lab1-all-runs.py": {"step 4"},
     "lab1-first-path.py": {"step 4"},
+    "lab1-last-path.py": {"step 4"},
     "lab1-one-pair.py": {"step 6"},
     "lab2-dead-path.py": {"step 7"},
     "lab2-packet-by-packet.py": {"step 6"},
@@ -43,11 +44,15 @@ MISSED = {
     "lab6-tcp-breaks.yaml": {"step 3"},
     "lab6-whole-log.yaml": {"step 6", "step 7", "step 8"},
     "lab7-every-spike.py": {"step 7"},
+    "lab7-fixed-rate.py": {"step 4"},
     "lab7-goes-by-memory.py": {"step 8"},
     "lab7-idle-is-slow.py": {"step 4"},
+    "lab7-one-direction.py": {"step 7", "step 8"},
     "lab7-one-threshold.py": {"step 7"},
     "lab7-own-leaf-only.py": {"step 5"},
     "lab7-refusal-ends-it.py": {"step 6"},
+    "lab7-scheme-refused.py": {"step 6"},
+    "lab7-slow-is-down.py": {"step 4", "step 5", "step 6", "step 8"},
 }
 
 

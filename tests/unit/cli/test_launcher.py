@@ -342,6 +342,86 @@ def test_kernels_that_cannot_be_compiled_end_the_set_up_with_the_reason(tmp_path
     assert "unreached" not in done.stdout
 
 
+def test_kernels_that_do_not_load_are_not_taken_for_those_of_before(tmp_path: Path) -> None:
+    built = tmp_path / ".setup" / "native" / "target" / "release"
+    python = '#!/bin/sh\ncase "$*" in *sysconfig*) echo "${0%/bin/python}" ;; *) exit 1 ;; esac\n'
+    (tmp_path / "python").write_text(python)
+    (tmp_path / "python").chmod(0o755)
+    then = (
+        "mkdir $venv/bin; mv $root/python $venv/bin; echo before >$venv/capstan-native.stamp; set_up_native"
+    )
+    done = compiling(tmp_path, f"mkdir -p {built}; echo new >{built}/libcapstan_native.so", then)
+    assert done.returncode == 1, done.stderr
+    assert "do not load (above)" in done.stdout
+    assert (tmp_path / ".venv" / "capstan_native.abi3.so").read_text() == "new\n"
+    assert not (tmp_path / ".venv" / "capstan-native.stamp").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives files to others")
+@pytest.mark.parametrize(
+    ("ends", "code"),
+    [("give_up 'no network'", 1), ("kill -TERM $$; sleep 600", 143), ("mkdir $venv/whole", 0)],
+)
+def test_what_root_makes_in_a_users_checkout_is_that_users_however_the_set_up_ends(
+    tmp_path: Path, ends: str, code: int
+) -> None:
+    owner = 65534
+    os.chown(tmp_path, owner, owner)
+    (tmp_path / "capstan").touch()
+    script = [
+        "set -euo pipefail",
+        f"root={tmp_path} venv={tmp_path}/.venv here={tmp_path}/capstan",
+        f"source {ROOT}/setup/environment",
+        "set_up_packages() { :; }; native_is_here() { :; }; page_is_here() { :; }",
+        "environment_is_here() { false; }",
+        f"set_up_environment() {{ mkdir -p $venv/lib; {ends}; }}",
+        "set_up",
+    ]
+    done = subprocess.run(["bash", "-c", "\n".join(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    made = [tmp_path / name for name in (".venv", ".venv/lib", ".setup", ".setup/log")]
+    assert {path.stat().st_uid for path in made} == {owner}
+
+
+def test_what_is_set_up_can_be_run_by_others_whatever_the_umask(tmp_path: Path) -> None:
+    (tmp_path / "capstan").touch()
+    script = [
+        "set -euo pipefail; umask 077",
+        f"root={tmp_path} venv={tmp_path}/.venv here={tmp_path}/capstan",
+        f"source {ROOT}/setup/environment",
+        "set_up_packages() { :; }; native_is_here() { :; }; page_is_here() { :; }",
+        "environment_is_here() { false; }",
+        "set_up_environment() { mkdir $venv; }",
+        "set_up; umask",
+    ]
+    done = subprocess.run(["bash", "-c", "\n".join(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "0077\n"), done.stderr
+    assert (tmp_path / ".venv").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_python_that_is_too_old_is_named_before_anything_is_installed_for_it(tmp_path: Path) -> None:
+    old = tmp_path / "python3"
+    old.write_text("#!/bin/sh\necho 3.10\n")
+    old.chmod(0o755)
+    (tmp_path / "capstan").touch()
+    part = tmp_path / "environment"
+    part.write_text((ROOT / "setup" / "environment").read_text().replace("/usr/bin/python3", str(old)))
+    script = [
+        "set -euo pipefail",
+        f"root={tmp_path} venv={tmp_path}/.venv here={tmp_path}/capstan",
+        f"source {part}",
+        "environment_is_here() { false; }; native_is_here() { :; }",
+        "set_up_packages() { echo installing; }",
+        "set_up",
+    ]
+    done = subprocess.run(["bash", "-c", "\n".join(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        f"capstan: Python 3.11 or newer is needed; {old} is 3.10",
+        "         Debian 12, Ubuntu 24.04 or newer have it",
+    ]
+
+
 @pytest.mark.slow
 def test_a_changed_lock_keeps_what_else_the_environment_holds(tmp_path: Path) -> None:
     environment = tmp_path / ".venv"
@@ -361,6 +441,79 @@ def test_a_changed_lock_keeps_what_else_the_environment_holds(tmp_path: Path) ->
     assert done.returncode == 0, done.stdout + done.stderr
     assert (environment / "of-the-tests").exists()
     assert (environment / "capstan-native.stamp").exists()
+
+
+def test_an_environment_of_another_program_is_neither_filled_nor_removed(tmp_path: Path) -> None:
+    environment = tmp_path / ".venv"
+    for name in (".venv", "setup"):
+        (tmp_path / name).mkdir()
+    (environment / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
+    for name in ("setup/environment", "requirements.lock"):
+        (tmp_path / name).touch()
+    script = [
+        "set -euo pipefail",
+        f"root={tmp_path} venv={environment} log=/dev/null needs_root= lock=requirements.lock here=capstan",
+        _function("set_up_key"),
+        f"source {ROOT}/setup/environment",
+        "set_up_environment",
+    ]
+    done = subprocess.run(["bash", "-c", "\n".join(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "is not Capstan's" in done.stdout
+    assert [path.name for path in environment.iterdir()] == ["pyvenv.cfg"]
+
+
+READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 77; exec bash -c "$2"'
+
+
+def test_a_checkout_that_root_may_not_write_either_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "sudo").touch(mode=0o755)
+    script = [
+        "set -euo pipefail",
+        f"root={tmp_path} venv={tmp_path}/.venv log=/dev/null needs_root=yes lock=requirements.lock here=capstan",
+        *(f"source {ROOT}/setup/{part}" for part in ("environment", "native")),
+        "(set_up_environment) || (set_up_native)",
+    ]
+    alone = ["unshare", "--mount", *(["--user", "--map-root-user"] if os.geteuid() else [])]
+    done = subprocess.run(
+        [*alone, "sh", "-c", READ_ONLY, "machine", str(tmp_path), "\n".join(script)],
+        env={"PATH": f"{tmp_path}/bin:/usr/bin:/bin"},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if os.geteuid() and ("unshare" in done.stderr or done.returncode == 77):
+        pytest.skip("users may make no namespaces here")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stdout.count("may not write") == 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone makes files of several users")
+@pytest.mark.parametrize("part", ["environment", "native"])
+def test_what_a_killed_set_up_of_roots_left_is_named_to_the_owner_of_the_checkout(part: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="capstan-launcher-") as place:
+        os.chown(place, 65534, 65534)
+        shutil.copytree(ROOT / "setup", Path(place, "setup"))
+        Path(place, ".venv").mkdir()
+        script = [
+            "set -euo pipefail",
+            f"root={place} venv={place}/.venv log=/dev/null needs_root= lock=requirements.lock here=capstan",
+            "source $root/setup/environment; source $root/setup/native",
+            f"set_up_{part}",
+        ]
+        done = subprocess.run(
+            ["bash", "-c", "\n".join(script)],
+            user=65534,
+            extra_groups=[],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1, done.stderr
+    assert f"sudo chown --recursive --reference='{place}' '{place}/.venv'" in done.stdout
 
 
 def _function(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Programs of the containers, without an engine: the check of health, and the start of the database."""
+"""Programs of the containers, without an engine: the check of health, the lab, and the start of the database."""
 
 from __future__ import annotations
 
@@ -38,6 +38,71 @@ def test_a_controller_that_asks_for_a_token_is_healthy(tmp_path: Path, token: st
             timeout=PATIENCE_S,
         )
     assert (ran.returncode, ran.stderr) == (1 if said else 0, said)
+
+
+def start_lab(place: Path) -> subprocess.Popen[bytes]:
+    """Start the lab's program in *place*, where what it shows fails at once and no controller answers."""
+    for name in ("bin", "docker"):
+        (place / name).mkdir()
+    programs = {
+        "bin/capstan": "exit 1",
+        "bin/python": f"touch '{place}/asked'; exit 1",
+        "bin/sleep": "exec /bin/sleep 0.05",
+        "docker/sysctls": "",
+    }
+    for name, does in programs.items():
+        (place / name).write_text(f"#!/bin/sh\n{does}\n")
+        (place / name).chmod(0o755)
+    (place / "endpoints.json").write_text("{}")
+    text = (ROOT / "docker" / "lab").read_text()
+    for there in ("/opt/capstan", "/var/lib/capstan"):
+        text = text.replace(there, str(place))
+    (place / "lab").write_text(text)
+    return subprocess.Popen(
+        ["bash", place / "lab"], env={"PATH": f"{place}/bin:/usr/bin:/bin"}, stderr=subprocess.DEVNULL
+    )
+
+
+@pytest.mark.parametrize("then", ["the controller starts again", "the container is stopped"])
+def test_a_lab_whose_controller_has_died_waits_for_it(tmp_path: Path, then: str) -> None:
+    lab = start_lab(tmp_path)
+    try:
+        eventually((tmp_path / "asked").exists, "it asks whether the controller answers")
+        assert lab.poll() is None
+        if then == "the container is stopped":
+            lab.terminate()
+        else:
+            (tmp_path / "endpoints.new").write_text("{}")
+            (tmp_path / "endpoints.new").replace(tmp_path / "endpoints.json")
+        assert lab.wait(PATIENCE_S) == 1
+    finally:
+        lab.kill()
+        lab.wait()
+
+
+def test_a_controller_that_waits_for_its_database_ends_when_asked(tmp_path: Path) -> None:
+    for name, does in (("python", f"touch '{tmp_path}/asked'; exit 1"), ("sleep", "exec /bin/sleep 0.5")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    # Process 1 of a namespace, as in its container.
+    first = ["unshare", "--pid", "--fork", "--kill-child"]
+    first += ["--user", "--map-root-user"] if os.geteuid() else []
+    waiting = subprocess.Popen(
+        [*first, "sh", ROOT / "docker" / "controller"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "CAPSTAN_PROFILES": "postgres"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        eventually(lambda: waiting.poll() is not None or (tmp_path / "asked").exists(), "it asks")
+        if os.geteuid() and waiting.poll() is not None:
+            pytest.skip("users may make no namespaces here")
+        (child,) = Path(f"/proc/{waiting.pid}/task/{waiting.pid}/children").read_text().split()
+        os.kill(int(child), signal.SIGTERM)
+        assert waiting.wait(PATIENCE_S) == 143
+    finally:
+        waiting.kill()
+        waiting.wait()
 
 
 @pytest.fixture

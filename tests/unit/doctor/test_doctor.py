@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from doctor.facts import Attempt, Facts
+from doctor.facts import NO_PRESSURE, Attempt, Facts
 from doctor.judgement import LEAST_DISK, LEAST_MEMORY, DoctorReport, judge, lines
 from doctor.probes import (
     apparmor_profile,
@@ -166,6 +166,19 @@ def test_advice_on_namespaces_names_the_capability_or_else_the_other_causes() ->
     assert "needs CAP_SYS_ADMIN:" in advice
     assert "--cap-add SYS_ADMIN" in advice
     assert "seccomp=unconfined" in namespace_advice(frozenset(CAPABILITIES))
+
+
+@pytest.mark.parametrize(
+    ("found", "advice"),
+    [
+        (NO_PRESSURE, "add psi=1 to the kernel's command line"),
+        (Attempt(False, "no cgroup2 file system in which this process may make a group"), "mount cgroup2"),
+    ],
+)
+def test_advice_on_control_groups_is_of_what_is_missing(found: Attempt, advice: str) -> None:
+    facts = dataclasses.replace(GOOD, attempts={**GOOD.attempts, "cgroup v2": found})
+    (wrong,) = judge(facts).wrong
+    assert wrong.advice.startswith(advice)
 
 
 @given(st.sets(st.sampled_from(sorted(CAPABILITIES))))

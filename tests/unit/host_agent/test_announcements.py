@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import socket
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,8 @@ from host_agent import announcements
 from host_agent.announcements import MOST_AT_ONCE, Announcements
 from host_agent.inner_packet import ACK, SYN, is_opening
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, tcp
+from tests.waiting import PATIENCE_S
+from workloads import announce
 
 NAME = f"\0capstan-announcements-{secrets.token_hex(8)}"
 
@@ -67,3 +70,40 @@ def test_packets_before_which_announcements_are_read_are_known_however_the_devic
     assert is_opening(opening)
     assert not is_opening(tcp(b"data", source, destination, flags=ACK))
     assert not is_opening(opening[:-1]), "no packet that is carried"
+
+
+def fill() -> None:
+    """Announce until there is no more room, each time by a socket of its own: one alone may have less room."""
+    while True:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as program:
+            try:
+                program.sendto(announcement(7), NAME)
+            except BlockingIOError:
+                return
+
+
+def test_an_announcement_waits_until_an_agent_that_is_behind_has_room(
+    agents_end: Announcements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of flows that began at once in a network namespace the twelfth was of unknown size, and nothing said so."""
+    monkeypatch.setattr(announce, "NAME", NAME)
+    monkeypatch.setattr(announce, "PATIENCE_S", PATIENCE_S)
+    fill()
+    got: list[tuple[bytes, float]] = []
+    behind = threading.Timer(0.1, lambda: got.extend(agents_end.read()))
+    behind.start()
+    assert announce.announce(("10.128.1.1", 5), ("10.128.2.1", 80), 9)
+    behind.join()
+    while some := agents_end.read():
+        got += some
+    assert [size for _, size in got[-2:]] == [7.0, 9.0]
+
+
+def test_an_agent_that_reads_nothing_holds_up_no_program_for_long(
+    agents_end: Announcements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(announce, "NAME", NAME)
+    fill()
+    assert not announce.announce(("10.128.1.1", 5), ("10.128.2.1", 80), 9)
+    monkeypatch.setattr(announce, "NAME", f"{NAME}-none")
+    assert not announce.announce(("10.128.1.1", 5), ("10.128.2.1", 80), 9), "no agent listens"

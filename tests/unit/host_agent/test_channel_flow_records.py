@@ -21,7 +21,9 @@ from protocol.control import (
     FlowReport,
     Hello,
     Message,
+    Ping,
     PolicyApplied,
+    Pong,
     Report,
     Welcome,
     proof,
@@ -107,6 +109,38 @@ def test_where_all_room_is_taken_records_of_flows_replace_what_would_not_last(tm
         with served(tmp_path) as at:
             eventually(lambda: len(at.finished) == OUTGOING_LIMIT, "all that found room")
     assert [record.source_port for record in at.finished] == [[number] for number in range(OUTGOING_LIMIT)]
+
+
+def test_what_is_said_once_takes_the_room_of_what_is_said_again(tmp_path: Path) -> None:
+    """A host's many requests to a controller that was started again took the room of its word on the policy.
+
+    Nor did it answer pings then, of which a controller lets 32 wait, and sends no more.
+    """
+    path = tmp_path / "agents.sock"
+    may_ping, may_read = threading.Event(), threading.Event()
+    got: list[Message] = []
+
+    def behave(connection: socket.socket, number: int) -> None:
+        welcome(connection)
+        assert may_ping.wait(60)
+        connection.sendall(encode(Ping(5)))
+        assert may_read.wait(60)
+        reader = FrameReader()
+        connection.settimeout(60)
+        while Pong(5) not in got:
+            got.extend(reader.feed(connection.recv(65536)))
+
+    with impostor(path, behave), running_channel(agent_config(f"unix:{path}")) as agent:
+        agent.wait(Connected)
+        while not agent.channel.dropped:
+            agent.channel.send(Counters({f"counter{number}": 1.0 for number in range(500)}))
+        agent.channel.send(PolicyApplied(7))
+        assert agent.channel.dropped == 2
+        may_ping.set()
+        eventually(lambda: agent.channel.dropped == 3, "an answer to the ping that takes room, too", 30)
+        may_read.set()
+        eventually(lambda: Pong(5) in got, "the answer to the ping", 30)
+    assert PolicyApplied(7) in got
 
 
 @pytest.mark.slow

@@ -241,6 +241,16 @@ def test_a_policy_comes_back_from_its_plain_data() -> None:
         ({"long": {"release": {"timeout_s": -1}}}, "policy.long.release.timeout_s"),
         ({"packet_time_s": float("nan")}, "not a number"),
         ({"version": True}, "expected int"),
+        # beyond 64 bits they ended every agent
+        ({"short_limit_bytes": 10**20}, "policy.short_limit_bytes: must be 0..4611686018427387904 B"),
+        (
+            {"short": {"coding": {"redundancy": "htpc", "weight": {"none_bytes": 2**64}}}},
+            "policy.short.coding.weight.none_bytes: must be 0..4611686018427387904 B",
+        ),
+        (
+            {"priority": {"kind": "bytes-sent", "thresholds_bytes": [1, 2**64]}},
+            "policy.priority.thresholds_bytes: must be at most 4611686018427387904 B",
+        ),
     ],
 )
 def test_policy_errors_name_the_field(change: dict[str, Any], text: str) -> None:

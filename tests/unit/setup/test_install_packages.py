@@ -18,6 +18,7 @@ esac
 """
 IN_A_MACHINE = f"""
 mount -t tmpfs tmpfs /usr/sbin || exit 77
+mount -t tmpfs -o noexec tmpfs "$TMPDIR" || exit 77
 [ -z "$MODE" ] || {{ printf '#!/bin/sh\\nexit %s\\n' "$ANSWER" > {POLICY} && chmod "$MODE" {POLICY}; }}
 "$1" some-package >&2
 echo "left $(stat -c %a {POLICY} 2>/dev/null) $(tail -n 1 {POLICY} 2>/dev/null)"
@@ -36,15 +37,22 @@ echo "left $(stat -c %a {POLICY} 2>/dev/null) $(tail -n 1 {POLICY} 2>/dev/null)"
 def test_no_service_starts_and_the_machines_own_policy_stays(
     mode: str, answer: str, left: str, tmp_path: Path
 ) -> None:
-    programs, seen = tmp_path / "bin", tmp_path / "seen"
+    programs, seen, temporary = tmp_path / "bin", tmp_path / "seen", tmp_path / "temporary"
     programs.mkdir()
+    temporary.mkdir()
     for name, text in (("apt-get", APT), ("apt-cache", "#!/bin/sh\n"), ("dpkg", "#!/bin/sh\n")):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     alone = ["unshare", "--mount", *(["--user", "--map-root-user"] if os.geteuid() else [])]
     done = subprocess.run(
         [*alone, "sh", "-c", IN_A_MACHINE, "machine", str(ROOT / "setup" / "install-packages")],
-        env={"PATH": f"{programs}:/usr/bin:/bin", "SEEN": str(seen), "MODE": mode, "ANSWER": answer},
+        env={
+            "PATH": f"{programs}:/usr/bin:/bin",
+            "SEEN": str(seen),
+            "MODE": mode,
+            "ANSWER": answer,
+            "TMPDIR": str(temporary),
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -173,6 +173,21 @@ def test_check_passes_a_scheme_whose_path_policy_comes_with_the_run(tmp_path: Pa
     assert answer.exit_code == 0, answer.output
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"policy": {"long": {"entropy": "file"}}},
+        {"schemes": [{"name": "ecmp", "overrides": {"long.entropy": "file"}}]},
+    ],
+)
+def test_check_passes_a_path_policy_that_overrides_ask_for(asked: dict[str, Any], tmp_path: Path) -> None:
+    spec = tmp_path / "mine.yaml"
+    marks = {"mark_from_packets": 30, "drop_unmarkable": True}
+    spec.write_text(text_with({"schemes": ["ecmp"], "simulation": marks} | asked), encoding="utf-8")
+    answer = CliRunner().invoke(capstan, ["check", str(spec)])
+    assert answer.exit_code == 0, answer.output
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", preset_names())
 def test_every_preset_can_be_simulated(name: str) -> None:

@@ -27,6 +27,7 @@ from experiments.results.packet_trace import (
     parse_trace,
     trace_bytes,
 )
+from experiments.spec.simulated import SharedBuffer, Simulation
 from experiments.spec.spec import SchemeChoice
 from simulation.experiment import simulate_document
 from simulation.fabrics import SettingsError
@@ -117,6 +118,27 @@ def test_a_later_window_knows_the_modes_at_its_begin(caps: tuple[PacketTrace, Ru
     }
     assert first == state
     assert max(trace.hops["offered_ps"]) < 300 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("scheme", "simulation", "room"),
+    [
+        ("ecmp", Simulation(), 256),
+        ("ecmp-pq", Simulation(), 2 * 256),
+        ("pfabric", Simulation(), 36_864 // 1500),
+        ("ecmp", Simulation(buffer_bytes=30_000), 30_000 // 1500),
+        ("ecmp", Simulation(shared_buffer=SharedBuffer(60_000)), 0),
+    ],
+)
+def test_ports_of_switches_have_their_room_under_the_scheme(
+    scheme: str, simulation: Simulation, room: int
+) -> None:
+    recorder = Recorder(0.0, 50.0)
+    simulate_document(replace(load_spec("small", (scheme,)).spec, simulation=simulation), recorder=recorder)
+    assert recorder.trace is not None
+    links = recorder.trace.links
+    rooms = zip(links["from"], links["room_packets"], strict=True)
+    assert {packets for sender, packets in rooms if not sender.startswith("h")} == {room}
 
 
 def test_a_recording_is_read_as_it_was_written(caps: tuple[PacketTrace, Run], tmp_path: Path) -> None:

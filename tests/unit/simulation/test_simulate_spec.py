@@ -27,7 +27,7 @@ from simulation.fabrics import SettingsError
 from simulation.spec_fabric import simulated_fabric
 from topologies.fabric_spec import FabricSpec
 from topologies.links import Link, shape_commands
-from workloads.description import Application, Sizes
+from workloads.description import Application, LongFlows, Sizes
 
 
 def small(*schemes: str, **changes: Any) -> Spec:
@@ -76,6 +76,17 @@ def test_under_ecmp_a_flow_has_one_path_and_its_packets_come_in_order() -> None:
     for flow in runs[0].flows:
         assert len(flow.paths) == 1
         assert flow.reordered == 0
+
+
+def test_what_was_sent_again_is_counted_to_the_byte() -> None:
+    spec = small("ecmp")
+    flows = replace(spec.workload.flows, sizes=Sizes("fixed", bytes=500), count=100)
+    workload = replace(spec.workload, flows=flows, long_flows=LongFlows(4))
+    fabric = replace(spec.fabric, link=replace(spec.fabric.link, buffer_packets=2))
+    _, (run,) = simulate_document(replace(spec, workload=workload, fabric=fabric))
+    sized = [flow for flow in run.flows if flow.size_bytes]
+    assert sum(flow.retransmissions for flow in sized) > 0
+    assert all(flow.bytes_retransmitted == 500 * flow.retransmissions for flow in sized)
 
 
 def test_leaves_follow_short_flows_and_paths_are_split() -> None:

@@ -70,6 +70,18 @@ def test_progress_counts_every_run_and_flow_and_ends_complete() -> None:
     assert (last.runs_done, last.finished, last.left_s) == (4, flows, 0.0)
 
 
+@pytest.mark.parametrize("scheme", ["repflow", "repsyn"])
+def test_progress_counts_a_flow_and_its_copy_once(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simulation.spec_run._EVENTS_A_STEP", 100)
+    steps: list[Step] = []
+    spec = small(scheme)
+    simulate_document(spec, steps.append)
+    flows = len(spec.plan(0).sized)
+    assert len({step.finished for step in steps}) > 2
+    assert all(step.finished <= step.flows == flows for step in steps)
+    assert all(step.left_s is None or step.left_s >= 0 for step in steps)
+
+
 def test_the_time_left_follows_from_the_share_that_has_ended() -> None:
     assert left_s(10.0, 0.0) is None
     assert left_s(10.0, 0.25) == 30.0

@@ -41,6 +41,7 @@ def test_a_trace_reads_as_it_was_written(tmp_path: Path, encoding: str) -> None:
         ("start,src,dst,bytes\n1,2,3,4\n", "line 1: the columns are"),
         ("start_ns,src,dst,bytes\n", "no flows"),
         ("start_ns,src,dst,bytes\n1,2,3,4\n1,2,3\n", "line 3"),
+        ("start_ns,src,dst,bytes\n1,2,3,4\n5\n", "line 3: .5. is not 4 whole numbers"),
         ("start_ns,src,dst,bytes\n1,2,3,4.5\n", "line 2"),
         ("start_ns,src,dst,bytes\n1,-2,3,4\n", "line 2.*below 0"),
         ("start_ns,src,dst,bytes\n1,2,3,99999999999999999999\n", "line 2"),

@@ -128,3 +128,23 @@ def test_a_switch_that_connects_while_another_dials_is_left_alone() -> None:
             for caller in callers:
                 caller.close()
     assert dialled == ["l1"]
+
+
+def test_a_dial_that_cannot_be_made_just_now_is_made_in_a_later_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("topologies.redial.WATCH_SECONDS", 0.01)
+    monkeypatch.setattr("topologies.redial.AGAIN_SECONDS", 0.0)
+    tries: list[str] = []
+
+    def dial(name: str) -> None:
+        tries.append(name)
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    with socket.create_server(("127.0.0.2", 0)) as server:
+        redialer = Redialer(("127.0.0.2", server.getsockname()[1]), {"l1": "127.0.0.3"}, dial)
+        redialer.start()
+        try:
+            eventually(lambda: len(tries) > 1, "it dials again")
+        finally:
+            redialer.stop()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
+import stat
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -73,6 +76,11 @@ def test_an_id_is_taken_once(run_root: Path) -> None:
     with pytest.raises(LabError, match="another id"):
         registry.register(ABC)
     assert registry.find_lab(ABC).lab_id == ABC
+
+
+def test_another_user_cannot_open_what_the_lock_is_on(run_root: Path) -> None:
+    registry.register(ABC)
+    assert stat.S_IMODE(run_root.stat().st_mode) & 0o066 == 0
 
 
 @pytest.mark.parametrize("lab_id", ["", "UPPER", "a/b", "..", "twelve-chars", "abcdefghijkl"])
@@ -181,6 +189,19 @@ def test_spawner_marks_and_outlives_the_thread_that_asked() -> None:
         Spawner(ABC).popen(None, ["no-such-program"])
 
 
+def test_a_spawner_keeps_nothing_of_what_has_been_collected() -> None:
+    """`show` starts a generator a host for every round, for as long as it is up."""
+    spawner = Spawner(ABC)
+    first = spawner.popen(None, ["true"])
+    assert first.wait(60) == 0
+    kept = weakref.ref(first)
+    del first
+    assert spawner.popen(None, ["true"]).wait(60) == 0
+    gc.collect()
+    assert kept() is None
+    spawner.close()
+
+
 def test_exec_says_what_is_wrong() -> None:
     record = LabRecord(ABC, os.getpid(), 0, None, "198.18.0.0/22")
     with pytest.raises(LabError, match="still starting"):
@@ -200,6 +221,16 @@ def test_a_program_for_a_lab_that_is_still_starting_has_to_wait(run_root: Path) 
     with pytest.raises(LabError, match="still starting"):
         exec_in_lab("h1", ["true"], ABC)
     assert [path.name for path in (run_root / ABC).iterdir()] == ["state.json"]
+
+
+def test_a_program_whose_lab_ends_meanwhile_has_its_own_exit_code(
+    run_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = registry.register(ABC)
+    (record.run_dir / "hosts").write_text("")
+    ends = ["sh", "-c", 'rm -r "$0"; exit 7', str(record.run_dir)]
+    monkeypatch.setattr("topologies.exec.host_command", lambda *_: ends)
+    assert exec_in_lab("h1", ["true"], ABC) == 7
 
 
 def test_the_reaper_ends_when_asked(run_root: Path) -> None:
@@ -247,3 +278,20 @@ def test_a_launcher_killed_while_it_registers_leaves_no_lab(run_root: Path) -> N
         assert not run_root.exists()
     (run_root / f".{ABC}-77").mkdir(parents=True)
     assert registry.register(ABC).alive
+
+
+def test_a_process_killed_while_it_removes_a_directory_leaves_what_clean_removes(
+    run_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_off(path: Path, **_: object) -> None:
+        (path / "state.json").unlink(missing_ok=True)
+        raise KeyboardInterrupt
+
+    registry.register(ABC)
+    with monkeypatch.context() as patch:
+        patch.setattr("topologies.registry.shutil.rmtree", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            registry.end_lab(ABC, None)
+    assert registry.labs() == []
+    assert registry.clean() == []
+    assert not run_root.exists()

@@ -90,6 +90,10 @@ def test_the_mean_is_that_of_what_is_sent_where_flows_are_as_small_as_can_be(siz
         (Sizes("fixed", bytes=5, table="websearch"), "table does not belong"),
         (Sizes("table", table="websarch"), "did you mean 'websearch'"),
         (Sizes("fixed", bytes=5, scale=0), "scale must be above 0"),
+        # 64 bits hold no more: flows were of -9223372036854775808 B
+        (Sizes("fixed", bytes=10**19), "1e\\+19 B is above the largest"),
+        (Sizes("uniform", low_bytes=1, high_bytes=6, scale=1e18), "6e\\+18 B is above the largest"),
+        (Sizes("table", table="websearch", scale=1e12), "B is above the largest"),
     ],
 )
 def test_what_cannot_be_is_said(sizes: Sizes, message: str) -> None:

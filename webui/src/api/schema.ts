@@ -607,7 +607,7 @@ export interface components {
             /** @description background flows that send from a run's start to its end */
             number: number;
             /**
-             * @description who sends to whom; sources and destinations are dealt out in turn
+             * @description who sends to whom; sources, and with left-to-right destinations, are dealt out in turn
              * @default left-to-right
              * @enum {unknown}
              */

@@ -7,6 +7,9 @@ use super::window::WindowClamp;
 use crate::departure::UnderlayAddress;
 use crate::Seconds;
 
+/// A flow that is granted a rate and sends nothing new for so long gives it back: its receiver does not read, or is dead.
+const STALLED_S: Seconds = 1.0;
+
 const INNER_HEADERS_BYTES: usize = 52;
 const OUTER_HEADERS_BYTES: usize = 28 + 14;
 const HEADERS_BYTES: usize = INNER_HEADERS_BYTES + HEADER_BYTES + OUTER_HEADERS_BYTES;
@@ -84,6 +87,12 @@ impl<P: Clamped> Flow<P> {
     pub fn on_the_link(&self) -> f64 {
         let segment = self.clamp.segment_bytes();
         (segment + OVERHEAD_BYTES as i64) as f64 / segment as f64
+    }
+
+    /// Returns after how long without anything new it gives its grant back, in seconds: at a rate at which a window takes
+    /// longer than `STALLED_S`, it may be that window that its host waits for.
+    pub fn stalled_s(&self) -> Seconds {
+        STALLED_S.max(2.0 * self.clamp.window_s())
     }
 
     /// Keeps it going: it cannot be held.

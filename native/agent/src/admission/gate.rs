@@ -69,6 +69,9 @@ impl<P: Clamped> Gate<P> {
         if policy == self.policy {
             return;
         }
+        if self.admission.is_none() && self.watched_until.is_none() {
+            self.retransmissions.end_all(); // what left since the last admission has not passed
+        }
         self.policy = policy;
         let old = self.admission.take();
         self.watched_until = (old.is_some() && policy.is_none()).then_some(now + AFTERWARDS_S);

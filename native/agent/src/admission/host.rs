@@ -22,8 +22,6 @@ use crate::flow_table::IDLE_S;
 use crate::in_order::InOrder;
 use crate::Seconds;
 
-/// A flow that is granted a rate and sends nothing new for so long gives it back: its receiver does not read, or is dead.
-pub const STALLED_S: Seconds = 1.0;
 const MAX_FLOWS: usize = 65536;
 
 /// How a host's flows are admitted (protocol/admission.py, `AdmissionPolicy`).
@@ -230,7 +228,7 @@ impl<P: Clamped> HostAdmission<P> {
             match (&mut message.body, flow) {
                 (MessageBody::Request { bytes_left, .. }, Some((key, flow))) => {
                     let granted = self.requests.state(flow.number) == Some(RequestState::Granted);
-                    if granted && now - flow.moved >= STALLED_S {
+                    if granted && now - flow.moved >= flow.stalled_s() {
                         self.pause(&key, now);
                         continue;
                     }

@@ -17,7 +17,7 @@ pub use counts::AdmissionCounts;
 pub use episode::{Episode, FlowState, Trigger};
 pub use flow::{Backlog, OVERHEAD_BYTES};
 pub use gate::Gate;
-pub use host::{AdmissionPolicy, Destination, Sent, STALLED_S};
+pub use host::{AdmissionPolicy, Destination, Sent};
 pub use requests::{Decision, Message, MessageBody, RequestCounters, RequestState, RequestTimes, Requests};
 pub use retransmissions::{Retransmissions, SETTLE_S};
 pub use segment::{SackBlocks, Segment, TcpBytes, ACK, FIN, PSH, RST, SYN};

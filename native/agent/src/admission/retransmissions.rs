@@ -319,6 +319,11 @@ impl Retransmissions {
         }
     }
 
+    /// Ends all connections, and with them their episodes: what they sent meanwhile was not seen.
+    pub fn end_all(&mut self) {
+        self.connections.keys_where(|_| true).iter().for_each(|flow| self.end(flow));
+    }
+
     /// Returns the episodes that are over; each is given once.
     pub fn take_episodes(&mut self) -> Vec<Episode> {
         mem::take(&mut self.over)

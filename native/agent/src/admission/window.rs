@@ -17,6 +17,8 @@ const MOST_SCALE: u64 = 14;
 const TIMESTAMPS_BYTES: i64 = 12;
 const DEFAULT_SEGMENT_BYTES: u64 = 536;
 const LEAST_GRAINS: i64 = 2;
+/// No window is larger: twice that is below half of all sequence numbers.
+const LARGEST_WINDOW: i64 = (u16::MAX as i64) << MOST_SCALE;
 
 /// The newest packet of the peer.
 #[derive(Clone, Debug)]
@@ -43,6 +45,8 @@ pub struct WindowClamp<P> {
     segment_bytes: i64,
     /// The same where the peer's windows have room for two; 0: the same.
     most_segment_bytes: i64,
+    /// Our host's SYN has left, and the peer's has not come: an answer that comes twice takes timestamps off once.
+    is_opening: bool,
     stamped: bool,
     rate: f64,
     right_edge: u32,
@@ -67,6 +71,7 @@ impl<P: Clamped> WindowClamp<P> {
             sent_bytes: 0,
             segment_bytes: DEFAULT_SEGMENT_BYTES as i64,
             most_segment_bytes: 0,
+            is_opening: false,
             stamped: false,
             rate: f64::INFINITY,
             right_edge: 0,
@@ -103,7 +108,7 @@ impl<P: Clamped> WindowClamp<P> {
     /// for the room of a whole segment must not get less, again and again.
     pub fn join(&mut self, scale: u32, segment_bytes: u32, most_segment_bytes: u32) {
         self.scale = Some(scale.min(MOST_SCALE as u32));
-        self.segment_bytes = segment_bytes.into();
+        (self.segment_bytes, self.is_opening) = (segment_bytes.into(), false);
         self.most_segment_bytes = most_segment_bytes.into();
     }
 
@@ -114,7 +119,7 @@ impl<P: Clamped> WindowClamp<P> {
             self.offered = Some(segment.scale);
             self.answering = segment.has(ACK);
             self.stamped = segment.timestamps.is_some();
-            self.segment_bytes = segment.largest_segment.unwrap_or(DEFAULT_SEGMENT_BYTES) as i64;
+            (self.segment_bytes, self.is_opening) = (largest_of(segment), true);
             self.highest = Some(start);
             (self.right_edge, self.part) = (start.wrapping_add(1), 0.0);
             (self.advertised, self.newest) = (None, None);
@@ -143,10 +148,11 @@ impl<P: Clamped> WindowClamp<P> {
     /// Processes a packet of the peer, and writes the window into it that the host is to get.
     pub fn arrived(&mut self, packet: &mut P, segment: &Segment, now: Seconds) {
         if segment.has(SYN) {
-            let theirs = segment.largest_segment.unwrap_or(DEFAULT_SEGMENT_BYTES) as i64;
-            let stamped = self.stamped && segment.timestamps.is_some();
-            let options = if stamped { TIMESTAMPS_BYTES } else { 0 };
-            self.segment_bytes = (self.segment_bytes.min(theirs) - options).max(1);
+            if std::mem::take(&mut self.is_opening) {
+                let stamped = self.stamped && segment.timestamps.is_some();
+                let options = if stamped { TIMESTAMPS_BYTES } else { 0 };
+                self.segment_bytes = (self.segment_bytes.min(largest_of(segment)) - options).max(1);
+            }
             if let Some(offered) = self.offered {
                 let both = segment.scale.filter(|_| offered.is_some());
                 self.scale = Some(both.map_or(0, |scale| scale.min(MOST_SCALE) as u32));
@@ -205,6 +211,11 @@ impl<P: Clamped> WindowClamp<P> {
         Some(self.at + missing as f64 / self.rate)
     }
 
+    /// Returns how long the least that can be advertised takes at the rate, in seconds.
+    pub fn window_s(&self) -> Seconds {
+        self.grain() as f64 / self.rate
+    }
+
     /// Returns the sequence number beyond which the host may not send yet. A window in steps may end before what has
     /// left; another update that ends there would have no effect.
     fn open(&self) -> Option<u32> {
@@ -236,10 +247,12 @@ impl<P: Clamped> WindowClamp<P> {
             return;
         };
         if self.rate > 0.0 && self.rate.is_finite() {
-            let moved = self.part + self.rate * (now - self.at).max(0.0);
-            self.right_edge = self.right_edge.wrapping_add(moved as i64 as u32);
+            // at 20 Gbit/s a second's bytes are more than half of all sequence numbers, which would be behind
+            let moved = (self.part + self.rate * (now - self.at).max(0.0)).min(LARGEST_WINDOW as f64);
+            self.right_edge = self.right_edge.wrapping_add(moved as u32);
             self.part = moved - moved.trunc();
-            let most = (LEAST_GRAINS * self.grain()).max((self.rate * self.burst_s) as i64);
+            let burst = ((self.rate * self.burst_s) as i64).min(LARGEST_WINDOW);
+            let most = burst.max(LEAST_GRAINS * self.grain());
             if i64::from(serial_difference(self.right_edge, highest)) > most {
                 (self.right_edge, self.part) = (highest.wrapping_add(most as u32), 0.0);
             }
@@ -281,4 +294,9 @@ impl<P: Clamped> WindowClamp<P> {
         self.advertised = Some(ack.wrapping_add((field as u32) << scale));
         field as u16
     }
+}
+
+/// Returns the most payload of a segment by a SYN, bytes: its option may be longer than TCP's, and say anything.
+fn largest_of(syn: &Segment) -> i64 {
+    syn.largest_segment.unwrap_or(DEFAULT_SEGMENT_BYTES).clamp(1, u16::MAX.into()) as i64
 }

@@ -108,3 +108,17 @@ fn flows_that_were_only_looked_up_hide_no_recent_ones_unless_they_are_many() {
         assert!(keys.len() <= wanted.len());
     }
 }
+
+#[test]
+fn of_records_that_wait_for_a_report_the_oldest_go() {
+    let mut table: FlowTable<u32, Counted> = FlowTable::default();
+    for key in 0..10 {
+        let _ = table.put(key, Counted { key, last: 0.0, packets: 1 });
+        let _ = table.end(&key);
+    }
+    let each = size_of::<(u32, u64)>();
+    assert_eq!(table.finished_bytes(), 10 * each);
+    table.keep_finished(3 * each + 1);
+    assert_eq!(table.report(true), [(7, 1), (8, 1), (9, 1)]);
+    assert_eq!(table.finished_bytes(), 0);
+}

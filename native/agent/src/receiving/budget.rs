@@ -19,6 +19,8 @@ pub const AGENT_BYTES: usize = 256 << 20;
 pub const MOST_BYTES: usize = 64 << 20;
 /// The least that one peer has, however many they are.
 pub const LEAST_BYTES: usize = 2 << 20;
+/// What the records of flows that are gone may take, of all peers together, in bytes: 65 536 of them, over a score of paths.
+pub const RECORDS_BYTES: usize = 32 << 20;
 /// All peers together are brought below the bound by this much: so many bytes come before it is looked for again.
 const SLACK: usize = 16;
 /// What a flow is charged for being there, and for each packet and early repair that is kept besides its bytes.

@@ -133,6 +133,14 @@ impl<P: Packet> Flow for ReceiveFlow<P> {
         (self.packets > 0 || self.repairs > 0).then(|| self.entry())
     }
 
+    fn record_bytes(record: &FlowRecord) -> usize {
+        let ways = match &record.side {
+            Side::Receiver(arrived) => arrived.ways.len(),
+            Side::Sender { .. } => 0,
+        };
+        size_of::<FlowRecord>() + ways * size_of::<WayCount>()
+    }
+
     fn forget(&mut self) {
         (self.packets, self.bytes, self.repairs) = (0, 0, 0);
         (self.recovered, self.reordered) = (0, 0);

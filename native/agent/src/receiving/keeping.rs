@@ -26,6 +26,17 @@ impl<P: Packet> Receiver<P> {
         }
     }
 
+    /// Discards the oldest records of flows that are gone, of the peers that have most of them, where all of them together
+    /// take too much: where no experiment asks for them, they would be kept for ever.
+    pub(super) fn keep_records_within_bound(&mut self, peers: &mut Peers<P>) {
+        let mut sizes: Vec<usize> = peers.iter().map(|peer| peer.flows.finished_bytes()).collect();
+        sizes.sort_unstable_by(|first, other| other.cmp(first));
+        let Some(level) = self.records.level(sizes.into_iter()) else { return };
+        for id in peers.ids() {
+            peers[id].flows.keep_finished(level);
+        }
+    }
+
     /// Charges a peer for what a flow keeps now, and discards what is beyond its budget.
     pub(super) fn keep_within_budget(&mut self, peer: &mut Peer<P>, id: FlowId) {
         let before = peer.budget.charged();

@@ -18,7 +18,7 @@ mod seen;
 mod unit;
 
 pub use arrivals::Arrivals;
-pub use budget::{share, Budget, Shed, Total, AGENT_BYTES, LEAST_BYTES, MOST_BYTES};
+pub use budget::{share, Budget, Shed, Total, AGENT_BYTES, LEAST_BYTES, MOST_BYTES, RECORDS_BYTES};
 pub use decoder::{DecoderCounters, DecoderLimits, Rebuilt, UnitDecoder, MAX_K, MAX_R, SOURCE_WINDOW};
 pub use feedback::{EarlyRepairs, PendingFeedback, MAX_EARLY_REPAIRS, RECEIPTS_PER_FEEDBACK};
 pub use flow::ReceiveFlow;

@@ -14,7 +14,7 @@ use crate::packet::{Packet, Packets};
 use crate::peers::{Peer, PeerId, Peers};
 use crate::receiving::{
     Arrival, DecoderLimits, Delivered, EarlyRepair, Hold, Incoming, PathProgress, Rebuilt, ReceiveFlow,
-    ReceivePolicy, Release, Repair, Total, UnitDecoder,
+    ReceivePolicy, Release, Repair, Total, UnitDecoder, RECORDS_BYTES,
 };
 use crate::sending::Sender;
 use crate::serial::serial_difference;
@@ -38,6 +38,8 @@ pub struct Receiver<P> {
     pub counts: Counts,
     /// What all peers may make this host keep together.
     pub total: Total,
+    /// What records of flows of theirs that are gone may take together.
+    pub records: Total,
     pub(super) policy: ReceivePolicy,
     pub(super) holding: BTreeMap<u64, (PeerId, FlowId)>,
     held: u64,
@@ -54,6 +56,7 @@ impl<P: Packet> Receiver<P> {
             own: HashSet::new(),
             counts: Counts::default(),
             total: Total::default(),
+            records: Total::of(RECORDS_BYTES),
             policy,
             holding: BTreeMap::new(),
             held: 0,
@@ -256,6 +259,7 @@ impl<P: Packet> Receiver<P> {
                 flow.holding.map(|place| self.holding.remove(&place));
             }
         }
+        self.keep_records_within_bound(peers);
     }
 
     /// Returns the flow of a packet, which the first packet of a flow creates.

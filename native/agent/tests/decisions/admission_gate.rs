@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::support::hosts::segment_of_tcp;
 use crate::support::{recorded, Words};
 use agent::admission::{
     AdmissionPolicy, Backlog, Decision, Destination, Episode, Gate, Message, MessageBody, RequestState,
@@ -165,4 +166,74 @@ fn flows_are_admitted_and_watched_as_recorded() {
         latencies += gate.take_latencies().len();
         assert_eq!(format!("{said} | {}", standing(&gate, latencies)), recorded, "line {number}: {event}");
     }
+}
+
+const TIMES: RequestTimes = RequestTimes { retry_s: 0.02, refresh_s: 0.25, fail_safe_s: 0.1 };
+
+fn segment_of(from: u8, to: u8, sequence: u32, acknowledged: u32, bytes: u32) -> TcpBytes {
+    let data = segment_of_tcp(from, to, sequence, acknowledged, bytes);
+    TcpBytes { data: data.into(), transport: 20, payload: bytes }
+}
+
+/// Lets a segment of host 1 pass.
+fn leave(gate: &mut Gate<TcpBytes>, packet: &TcpBytes, announced: Option<f64>, now: f64) {
+    let to = Destination { flow: flow_of(packet), peer: PEER };
+    let segment = packet.segment().expect("a header");
+    gate.sent(&Sent { to, segment, announced, before: 0 }, now);
+}
+
+/// Lets an acknowledgement of host 2 pass.
+fn acknowledge(gate: &mut Gate<TcpBytes>, number: u32, now: f64) {
+    let mut packet = segment_of(2, 1, 0, number, 0);
+    let segment = packet.segment().expect("a header");
+    gate.arrived(&flow_of(&packet).reverse(), &mut packet, &segment, now);
+}
+
+/// At 64 kbit/s a step of the largest windows takes longer than flows are silent before they give their grants back.
+#[test]
+fn a_flow_that_waits_for_its_next_window_at_a_very_low_rate_keeps_its_grant() {
+    let mut gate = Gate::default();
+    gate.set_policy(Some(AdmissionPolicy { threshold_bytes: 0, times: TIMES, burst_s: 0.002 }), 0.0);
+    let open =
+        Backlog { bytes: 999_000, more: false, scale: 14, segment_bytes: 1400, most_segment_bytes: 1400 };
+    let mut newest = 0;
+    let mut decide = |gate: &mut Gate<TcpBytes>, now: f64| {
+        for Message { sequence: answers, flow, body } in gate.messages(now, |_| Some(open)) {
+            assert!(matches!(body, MessageBody::Request { .. }), "it asks for nothing more at {now} s");
+            newest += 1;
+            gate.decided(Decision { sequence: newest, flow, answers, rate_bps: 64_000, stamp: 0 }, now);
+        }
+    };
+    leave(&mut gate, &segment_of(1, 2, 0, 0, 1000), Some(1e6), 0.0);
+    decide(&mut gate, 0.0);
+    acknowledge(&mut gate, 1000, 0.02);
+    leave(&mut gate, &segment_of(1, 2, 1000, 0, 1 << 14), Some(1e6), 0.03);
+    acknowledge(&mut gate, 1000 + (1 << 14), 0.05);
+    for step in 1..=10 {
+        let now = 0.25 * f64::from(step);
+        gate.handle_timer(now);
+        decide(&mut gate, now);
+    }
+    assert_eq!(gate.counts().flows_stalled, 0);
+    assert_eq!(gate.take_updates().len(), 1, "the next window is there");
+}
+
+#[test]
+fn what_left_while_nothing_was_watched_counts_as_seen_by_the_next_policy() {
+    let policy = Some(AdmissionPolicy { threshold_bytes: 1 << 40, times: TIMES, burst_s: 0.002 });
+    let mut gate = Gate::default();
+    gate.set_policy(policy, 0.0);
+    let mut opening = segment_of_tcp(1, 2, 999, 0, 0);
+    opening[33] = 0x02; // SYN
+    leave(&mut gate, &TcpBytes { data: opening.into(), transport: 20, payload: 0 }, None, 0.0);
+    leave(&mut gate, &segment_of(1, 2, 1000, 0, 1000), None, 0.1);
+    gate.set_policy(None, 1.0);
+    gate.sweep(7.0);
+    assert!(!gate.is_shut(), "so what leaves next is not seen");
+    gate.set_policy(policy, 9.0);
+    leave(&mut gate, &segment_of(1, 2, 50_000, 0, 1000), None, 9.1);
+    leave(&mut gate, &segment_of(1, 2, 49_000, 0, 1000), None, 9.2); // again
+    let episodes = gate.take_episodes(20.0);
+    let bytes: Vec<_> = episodes.iter().map(|episode| (episode.bytes, episode.queue_bytes)).collect();
+    assert_eq!(bytes, [(1000, 0)], "its first transmission was not dropped by the host's queue");
 }

@@ -378,3 +378,50 @@ fn what_is_due_is_done_once_and_each_update_lets_a_segment_go() {
         assert!(updates > 100, "{updates} updates");
     }
 }
+
+/// At 32 Gbit/s more than half of all sequence numbers pass in a second.
+#[test]
+fn a_fast_flow_that_has_paused_for_a_second_may_send() {
+    let mut clamp = WindowClamp::<Packet>::new(0.002);
+    let begin = |flags| Segment { scale: Some(7), largest_segment: LARGEST, ..segment(flags) };
+    clamp.left(&begin(SYN));
+    let answer = Segment { ack: 1, ..begin(SYN | ACK) };
+    clamp.arrived(&mut Packet { segment: answer, bare: false }, &answer, 0.0);
+    clamp.set_rate(0.0, 0.0);
+    clamp.set_rate(4e9, 0.0);
+    clamp.set_rate(0.0, 1.0); // it has given its grant back, but may send what it had been granted
+    let mut given = Packet { segment: Segment { ack: 1, ..segment(ACK) }, bare: false };
+    let came = given.segment;
+    clamp.arrived(&mut given, &came, 1.0);
+    let window = u32::from(given.segment.window) << 7;
+    assert!((MSS..=8_000_000 + (1 << 7)).contains(&window), "{window} B, not the 8 MB of 2 ms");
+}
+
+#[test]
+fn a_syn_whose_option_is_longer_than_tcps_bounds_no_segment_by_it() {
+    for (largest, segment_bytes) in [(0, 1), (536, 524), (1 << 16, MSS), (1 << 63, MSS), (u64::MAX, MSS)] {
+        let mut clamp = WindowClamp::<Packet>::new(0.002);
+        let begin = |flags| Segment { timestamps: Some(1), largest_segment: LARGEST, ..segment(flags) };
+        clamp.left(&begin(SYN));
+        let answer = Segment { ack: 1, largest_segment: Some(largest), ..begin(SYN | ACK) };
+        clamp.arrived(&mut Packet { segment: answer, bare: false }, &answer, 0.0);
+        assert_eq!(clamp.segment_bytes(), i64::from(segment_bytes), "{largest}");
+    }
+    let mut clamp = WindowClamp::<Packet>::new(0.002);
+    clamp.left(&Segment { largest_segment: Some(0), ..segment(SYN) });
+    assert_eq!(clamp.segment_bytes(), 1, "what is left is divided by it");
+}
+
+#[test]
+fn an_answer_to_a_syn_that_comes_twice_makes_no_segment_smaller() {
+    let mut clamp = WindowClamp::<Packet>::new(0.002);
+    let begin = |flags| Segment { timestamps: Some(1), largest_segment: LARGEST, ..segment(flags) };
+    for _ in 0..2 {
+        clamp.left(&begin(SYN));
+        for _ in 0..3 {
+            let answer = Segment { ack: 1, ..begin(SYN | ACK) };
+            clamp.arrived(&mut Packet { segment: answer, bare: false }, &answer, 0.0);
+            assert_eq!(clamp.segment_bytes(), i64::from(MSS));
+        }
+    }
+}

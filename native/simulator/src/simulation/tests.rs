@@ -6,6 +6,7 @@ use crate::paths::Balancing;
 use crate::queue::Discipline;
 use crate::time::{Rate, MICROSECOND, MILLISECOND, SECOND};
 use crate::topology::{LeafSpine, Shape};
+use crate::transport::pfabric;
 use crate::transport::tcp::tests::settings;
 use crate::transport::tcp::Settings;
 use crate::transport::Transport;
@@ -113,4 +114,23 @@ fn the_heap_has_one_entry_for_each_busy_link_and_one_for_the_next_flow() {
         most = most.max(busy);
     }
     assert!(most > 20, "{most} busy links");
+}
+
+#[test]
+fn an_acknowledgement_that_is_lost_does_not_strand_a_flow_of_pfabrics_hosts() {
+    let transport = Transport::PFabric(pfabric::Settings::default());
+    let config = small_leaf_spine((2, 1), Discipline::Fifo, Limit::Packets(1), transport);
+    let demand = |start, source, destination, bytes| Demand { start, source, destination, bytes, level: 0 };
+    // A packet of host 4 is on its wire and one waits when the acknowledgement of what has come to it finds no room.
+    let demands = vec![demand(0, 0, 4, 500), demand(2_500_000, 4, 0, 2 * 1460)];
+    let mut simulation = Simulation::new(config, demands).unwrap();
+    assert!(simulation.run(u64::MAX).unwrap());
+    let totals = simulation.totals();
+    assert_eq!((totals.acknowledgements_dropped, totals.data_dropped), (1, 0));
+    assert_eq!((totals.timeouts, totals.duplicates), (1, 1));
+    // The time-out, the packet over four links once more, and its acknowledgement.
+    let expected = 45 * MICROSECOND + 4 * (432_000 + 200_000) + 4 * (32_000 + 200_000);
+    let of = &simulation.outcomes()[0];
+    assert_eq!(of.completed, Some(expected));
+    assert_eq!((of.resent, of.resent_bytes), (1, 500), "its data, not a full packet's");
 }

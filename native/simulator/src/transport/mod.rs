@@ -175,10 +175,11 @@ impl Sender {
         }
     }
 
-    pub fn expired(&mut self, now: Time) {
+    /// Run what is due. `stranded`: nothing of the flow is in the network.
+    pub fn expired(&mut self, now: Time, stranded: bool) {
         match self {
             Sender::Fixed(_) => {}
-            Sender::PFabric(sender) => sender.expired(now),
+            Sender::PFabric(sender) => sender.expired(now, stranded),
             Sender::Tcp(sender) => sender.expired(now),
         }
     }

@@ -72,12 +72,14 @@ impl PFabric {
         self.deadline
     }
 
-    pub fn expired(&mut self, now: Time) {
+    /// Take that nothing new was acknowledged for the time-out. `stranded`: nothing of the flow is in the network, so its
+    /// acknowledgements were lost if the receiver has all that may be sent: no other comes unless something goes.
+    pub fn expired(&mut self, now: Time, stranded: bool) {
         self.timeouts += 1;
         self.threshold = (self.window / 2).max(2);
         self.window = 1;
         self.deadline = now + self.settings.timeout;
-        self.sliding.again();
+        self.sliding.again(stranded);
     }
 
     pub fn acknowledged(&self) -> (u32, u32) {
@@ -86,5 +88,31 @@ impl PFabric {
 
     pub fn timeouts(&self) -> u32 {
         self.timeouts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(sender: &mut PFabric, now: Time, received: &Received) -> Vec<u32> {
+        std::iter::from_fn(|| sender.next(now, received)).map(|segment| segment.number).collect()
+    }
+
+    #[test]
+    fn a_packet_that_the_receiver_has_goes_again_only_if_nothing_else_would_come_or_go() {
+        let (mut sender, mut received) = (PFabric::new(Settings::default(), 3), Received::default());
+        assert_eq!(sent(&mut sender, 0, &received), [0, 1, 2]);
+        for number in 0..2 {
+            assert!(received.add(number));
+        }
+        sender.expired(50 * MICROSECOND, false);
+        assert!(sent(&mut sender, 50 * MICROSECOND, &received).is_empty(), "its answer comes");
+        sender.expired(100 * MICROSECOND, true);
+        assert_eq!(sent(&mut sender, 100 * MICROSECOND, &received), [0]);
+        sender.answered(110 * MICROSECOND, &Answer { missing: 2, ..Answer::default() });
+        sender.expired(200 * MICROSECOND, true);
+        assert_eq!(sent(&mut sender, 200 * MICROSECOND, &received), [2], "the receiver lacks it");
+        assert_eq!(sender.timeouts(), 3);
     }
 }

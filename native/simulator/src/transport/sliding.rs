@@ -1,5 +1,5 @@
 //! A sliding window over a flow's packets as YAPS has it: what the receiver holds beyond the first missing packet widens
-//! it, and what the receiver holds is not retransmitted.
+//! it, and what the receiver holds is not retransmitted (but where no acknowledgement would come otherwise).
 
 use super::received::Received;
 use super::{Answer, Segment};
@@ -15,11 +15,13 @@ pub struct Sliding {
     beyond: u32,
     /// Whether something has happened since the window was last used up: only what is new sends.
     open: bool,
+    /// Whether the first packet that is not acknowledged goes though the receiver has it, if no other can.
+    anyway: bool,
 }
 
 impl Sliding {
     pub fn new(packets: u32) -> Sliding {
-        Sliding { packets, missing: 0, next: 0, sent: 0, beyond: 0, open: true }
+        Sliding { packets, missing: 0, next: 0, sent: 0, beyond: 0, open: true, anyway: false }
     }
 
     /// Take an acknowledgement; return whether it is of anything new.
@@ -34,9 +36,10 @@ impl Sliding {
         true
     }
 
-    /// Begin again with the first packet that is not acknowledged.
-    pub fn again(&mut self) {
-        self.next = self.missing;
+    /// Begin again with the first packet that is not acknowledged. `anyway`: that goes though the receiver has it, if no
+    /// other can go, so that the receiver answers.
+    pub fn again(&mut self, anyway: bool) {
+        (self.next, self.anyway) = (self.missing, anyway);
         self.open = true;
     }
 
@@ -49,12 +52,16 @@ impl Sliding {
             let number = self.next;
             self.next += 1;
             if !received.has(number) {
+                self.anyway = false;
                 let again = number < self.sent;
                 self.sent = self.sent.max(self.next);
                 return Some(Segment { number, again });
             }
         }
         self.open = false;
+        if std::mem::take(&mut self.anyway) {
+            return Some(Segment { number: self.missing, again: true });
+        }
         None
     }
 

@@ -288,6 +288,7 @@ fn of_two_copies_the_first_counts_and_the_other_sends_no_more() {
         let outcomes = simulation.outcomes();
         let ended: Vec<bool> = outcomes.iter().map(|outcome| outcome.completed.is_some()).collect();
         assert!(ended == [true, false] || ended == [false, true]);
+        assert_eq!(simulation.finished(), 1, "two copies are one flow");
         let other = &outcomes[usize::from(ended[0])];
         assert_eq!(other.sent == 0, of_opening, "one that gave way to an open one has sent no data");
     }

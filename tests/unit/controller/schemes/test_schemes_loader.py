@@ -175,7 +175,13 @@ WRONG = {
     "no number": ("packet_times: 4.25", "packet_times: .nan", 10, "packet_times: .nan is not a finite number"),
     "list for object": ("mode: {}", "mode: []", 17, "scheme.mode: expected an object, got []"),
     "zero intervals": ("mode: {}", "mode: {quiet_intervals: 0}", 17, "scheme.mode.quiet_intervals: must be 1..1024"),
-    "negative limit": ("mode: {}", "mode: {}\nshort_limit_bytes: -1", 18, "short_limit_bytes: must not be negative"),
+    "negative limit": ("mode: {}", "mode: {}\nshort_limit_bytes: -1", 18, "short_limit_bytes: must be 0..46"),
+    "a limit beyond 64 bits":
+        ("mode: {}", "mode: {}\nshort_limit_bytes: 100000000000000000000", 18,
+         "short_limit_bytes: must be 0..4611686018427387904 B"),
+    "a threshold beyond 64 bits":
+        ("mode: {}", "mode: {}\nqueues: {number: 2}\npriority: {thresholds_bytes: [1], scale: 1.0e+30}", 19,
+         "scheme.priority.thresholds_bytes: must be at most 4611686018427387904 B, times scale, too"),
     "a key twice": ("mode: {}", "mode: {}\nname: other", 18, "'name' is given twice"),
     "a tab": ("mode: {}", "mode:\n\tx: 1", 18, "is not YAML: found character '\\t'"),
     "an open bracket": ("mode: {}", "mode: {", 18, "is not YAML"),

@@ -159,6 +159,24 @@ def test_what_is_ended_on_purpose_stays_down_until_it_is_launched(tmp_path: Path
         eventually(lambda: [restart.part for restart in restarts] == ["watched", "one"])
 
 
+def test_a_part_that_is_ended_on_purpose_while_it_is_started_again_stays_down(tmp_path: Path) -> None:
+    one = part(tmp_path, "one")
+    real = one.start
+
+    def ended_just_before() -> None:
+        one.end()
+        real()
+
+    with supervised(one) as (supervisor, restarts):
+        eventually(lambda: supervisor.complete)
+        one.start = ended_just_before  # type: ignore[method-assign]
+        old = kill(one)
+        eventually(lambda: supervisor.deaths == 1 and supervisor.complete)
+        assert not one.wanted
+        assert pid(one) == old
+        assert restarts == []
+
+
 def test_a_fault_on_purpose_is_not_undone_nor_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,16 @@ def test_the_error_names_what_is_missing_with_the_logs_of_those_that_may_say_why
     assert logged == ["controller", "agent h2"]
 
 
+@pytest.mark.parametrize(("switches", "hinted"), [(0, True), (1, False)])
+def test_a_firewall_is_named_where_no_switch_has_reached_the_controller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, switches: int, hinted: bool
+) -> None:
+    monkeypatch.setattr(readiness, "READY_S", 0.0)
+    with pytest.raises(DeploymentError, match=f"{switches} of 5 switches") as error:
+        readiness_of(FakeController([health(switches=switches)]), tmp_path).wait()
+    assert ("does a firewall" in str(error.value)) == hinted
+
+
 @pytest.mark.parametrize(("faults", "held"), [((), False), (("slow-link",), False), (("link-down",), True)])
 def test_what_a_fault_holds_down_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, faults: tuple[str, ...], held: bool

@@ -198,6 +198,12 @@ def test_an_announcement_names_the_flow_that_its_packets_have(source: str, desti
     assert read_announcement(announcement(None, source, destination)) == (look(packet).flow, math.inf)
 
 
+def test_an_address_of_ipv4_may_be_as_a_socket_of_ipv6_names_it() -> None:
+    """A program with sockets for both, as many languages make them, announced flows that no packet had."""
+    mapped = announcement(77, f"::ffff:{HOST1}", f"::ffff:{HOST2}")
+    assert read_announcement(mapped) == read_announcement(announcement(77))
+
+
 def test_the_generator_and_the_agent_mean_the_same_socket() -> None:
     assert NAME == GENERATORS_NAME
 

@@ -72,9 +72,10 @@ impl Board {
         (self.len() + self.again).saturating_sub(self.arrived + self.lost + self.duplicates)
     }
 
-    /// Return how many packets are known to have arrived, of all that were sent.
+    /// Return how many packets are known to have arrived, of all that were sent: one for each duplicate acknowledgement,
+    /// where nothing says which.
     pub fn delivered(&self) -> u32 {
-        self.first + self.arrived
+        self.first + self.arrived + self.duplicates
     }
 
     /// Return how many are lost, retransmitted since or not.

@@ -133,7 +133,8 @@ impl Tcp {
             self.enter_recovery();
             self.refuse_undo(answer);
         }
-        let delivered = self.board.delivered() - delivered;
+        // fewer than before where duplicates are forgotten
+        let delivered = self.board.delivered().saturating_sub(delivered);
         if self.state == State::Recovery && delivered > 0 {
             let in_flight = self.board.in_flight();
             self.spread_reduction(delivered, in_flight, advanced > 0 && !lost);
@@ -187,6 +188,7 @@ impl Tcp {
     pub fn next(&mut self, now: Time) -> Option<Segment> {
         if std::mem::take(&mut self.urgent) {
             if let Some(segment) = self.send_again(now) {
+                self.prr.iter_mut().for_each(Prr::sent);
                 return Some(segment);
             }
         }

@@ -11,9 +11,10 @@ impl Tcp {
         self.settings.sack && self.board.lost() > 0
     }
 
-    /// Take in if a duplicate is reported; `missing`: the first packet that was not acknowledged before.
+    /// Take in if a duplicate is reported, which SACK does (RFC 2883); `missing`: the first packet that was not acknowledged
+    /// before.
     pub(super) fn take_report(&mut self, answer: &Answer, missing: u32) {
-        let Some(number) = answer.repeated else { return };
+        let Some(number) = answer.repeated.filter(|_| self.settings.sack) else { return };
         self.undo.duplicate_reported(number, missing);
         // Where nothing is reordered, it was sent again for another reason than RACK's haste (Linux: tcp_dsack_seen).
         if self.settings.undo && self.board.reordered() {

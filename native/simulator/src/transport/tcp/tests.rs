@@ -74,6 +74,18 @@ fn the_third_duplicate_sends_the_missing_packet_again_and_the_window_is_half() {
 }
 
 #[test]
+fn the_window_follows_what_arrives_with_and_without_sack() {
+    for sack in [true, false] {
+        let mut tcp = Tcp::new(Settings { prr: true, ..settings(sack, false) }, 100);
+        // Of a window of 10, 5 are to be left: one packet goes for two that arrive, the lost one first (RFC 6937).
+        let expected: [&[u32]; 7] = [&[10], &[11], &[0], &[], &[12], &[], &[13]];
+        assert_eq!(after_a_loss(&mut tcp), expected, "sack {sack}");
+        tcp.answered(3 * MILLISECOND, &answer(14, None, 2 * MILLISECOND));
+        assert_eq!((sent(&mut tcp, 3 * MILLISECOND).len(), tcp.timeouts()), (5, 0));
+    }
+}
+
+#[test]
 fn a_partial_acknowledgement_sends_the_next_hole_without_sack() {
     let mut tcp = Tcp::new(settings(false, false), 20);
     sent(&mut tcp, 0);

@@ -124,6 +124,16 @@ fn an_answer_that_was_overtaken_reports_duplicates() {
 }
 
 #[test]
+fn without_sack_no_duplicate_is_reported() {
+    let mut tcp = Tcp::new(Settings { undo: true, ..settings(false, false) }, 1000);
+    assert!(after_a_loss(&mut tcp).contains(&vec![0]));
+    tcp.answered(3 * MS, &answer(12, None, 2 * MS));
+    assert_eq!(tcp.window.packets(), 5);
+    tcp.answered(4 * MS, &Answer { repeated: Some(0), ..answer(12, None, 2 * MS) });
+    assert_eq!(tcp.window.packets(), 5);
+}
+
+#[test]
 fn what_one_answer_says_of_several_packets_shows_no_reordering() {
     let mut tcp = Tcp::new(settings(true, true), 1000);
     assert_eq!(sent(&mut tcp, 0).len(), 10);

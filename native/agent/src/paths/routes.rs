@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use datapath::feedback::Receipt;
+
 use crate::class::TrafficClass;
 use crate::paths::PathId;
 use crate::route::{LeafId, Route};
@@ -50,9 +52,10 @@ impl Routes {
         })
     }
 
-    /// Returns how many microseconds a path takes more than the fastest one to the same leaf while both are idle.
-    pub fn idle_us(&self, leaf: LeafId, stamp: u16) -> u32 {
-        self.paths.idle_us(leaf, stamp)
+    /// Returns the delay of a datagram to that leaf, less what its path takes more than the fastest one while both are
+    /// idle, in microseconds.
+    pub fn queued_us(&self, leaf: LeafId, receipt: &Receipt) -> u32 {
+        receipt.delay_us.wrapping_sub(self.paths.idle_us(leaf, receipt.stamp))
     }
 
     /// Sets which paths are alive. The version of a route changes if its labels do, or what they take while idle.

@@ -91,8 +91,7 @@ impl Steering {
                 continue;
             }
             let Some(port) = sent.log.entropy_of(receipt.number) else { continue };
-            let idle_us = self.routes.idle_us(sent.leaf, receipt.stamp);
-            let above_us = above_least(receipt.delay_us.wrapping_sub(idle_us));
+            let above_us = above_least(self.routes.queued_us(sent.leaf, receipt));
             let report = Report {
                 flow: i64::from(departed.flow),
                 leaf: sent.leaf,

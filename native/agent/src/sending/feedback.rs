@@ -37,8 +37,8 @@ impl<P: Packets> Sender<P> {
             }
             if let Some(known) = known.as_mut().filter(|_| sent && receipt.stamp != 0) {
                 peer.stamps.insert(receipt.stamp);
-                let delay_us = receipt.delay_us.wrapping_sub(routes.idle_us(leaf, receipt.stamp));
-                known.path_delay(receipt.stamp, peer.least_delay.above(delay_us, now) as u32, now);
+                let above_us = peer.least_delay.above(routes.queued_us(leaf, receipt), now) as u32;
+                known.path_delay(receipt.stamp, above_us, now);
             }
         }
         if let Some(known) = known {

@@ -51,9 +51,7 @@ pub const STEP_PACKET_TIMES: f64 = 8.0;
 /// Where a flow's packets went.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    label: u16,
-    /// Where in `Tr::paths` the path of that label is.
-    path: usize,
+    way: Way,
     /// When all its packets so far have arrived, as far as is known.
     arrives: Seconds,
     /// When the last of them left, and how many of those were not reported.
@@ -133,9 +131,9 @@ impl Tr {
 
     /// Returns the path by Algorithm 1. Of paths that are equal a flow keeps its own, and a new flow draws by hash.
     fn choose(&mut self, flow: FlowRef, route: &Route, now: Seconds) -> Way {
-        let own = self.flows.get(&flow.id).copied().filter(|sent| route.names(sent.label));
+        let own = self.flows.get(&flow.id).copied().filter(|sent| route.names(sent.way.label));
         let left = own.map_or(0.0, |sent| self.still_needs(&sent, now));
-        let here = own.map_or(0, |sent| sent.label);
+        let here = own.map_or(0, |sent| sent.way.label);
         let ages = self.ages();
         let long = route.class == TrafficClass::Long;
         if long {
@@ -179,7 +177,7 @@ impl Tr {
         let remaining_s = sent.arrives - now;
         if sent.pending > 0 {
             let overdue =
-                now - sent.last - self.lag - 4.0 * self.lag_deviation - self.paths[sent.path].idle();
+                now - sent.last - self.lag - 4.0 * self.lag_deviation - self.paths[sent.way.path].idle();
             if remaining_s < overdue && overdue <= self.full_s {
                 return overdue;
             }
@@ -234,9 +232,9 @@ impl Tr {
         path.put(bytes as f64 * self.byte_s, now);
         let margin = (4.0 * path.mean_error()).max(self.worst_error);
         let arrives = now + path.expected(now) + margin + self.packet_time_s;
-        let begun = Sent { label: way.label, path: way.path, arrives: 0.0, last: -1.0, pending: 0 };
+        let begun = Sent { way, arrives: 0.0, last: -1.0, pending: 0 };
         let sent = self.flows.entry(flow).or_insert(begun);
-        (sent.label, sent.path) = (way.label, way.path);
+        sent.way = way;
         if sent.last == now {
             sent.pending += train.count as i64;
         } else {

@@ -45,6 +45,14 @@ class Served:
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.front.port), timeout=PATIENCE_S)
 
+    def begin_connecting(self) -> socket.socket:
+        """Return a client that does not wait to be connected: it may be cut off before `connect` would return."""
+        connection = socket.socket()
+        connection.setblocking(False)
+        connection.connect_ex(("127.0.0.1", self.front.port))
+        connection.settimeout(PATIENCE_S)
+        return connection
+
     def lazy(self) -> socket.socket:
         """Connect a client that keeps next to nothing in its kernel."""
         connection = socket.socket()

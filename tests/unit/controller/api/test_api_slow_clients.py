@@ -175,7 +175,7 @@ def test_refused_connections_do_not_pile_up() -> None:
         for reader in readers:
             reader.sendall(get("/endless"))
         eventually(lambda: served.asked.count("/endless") == 5, "they have all places")
-        others = [stack.enter_context(served.connect()) for _ in range(3 * MOST_REFUSED)]
+        others = [stack.enter_context(served.begin_connecting()) for _ in range(3 * MOST_REFUSED)]
         eventually(lambda: sum(map(reset, others)) == 2 * MOST_REFUSED, "what is too much is cut off")
         status, _, body = answered(others[0])
         assert (status, json.loads(body)["detail"]) == (503, "too many connections: try again later")

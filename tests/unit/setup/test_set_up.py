@@ -116,7 +116,7 @@ def test_what_root_makes_in_a_users_checkout_is_that_users_however_the_set_up_en
         "set -euo pipefail",
         f"root={tmp_path} venv={tmp_path}/.venv here={tmp_path}/capstan",
         f"source {ROOT}/setup/environment",
-        "set_up_packages() { :; }; native_is_here() { :; }; page_is_here() { :; }",
+        "set_up_packages() { :; }; mininet_is_here() { :; }; native_is_here() { :; }; page_is_here() { :; }",
         "environment_is_here() { false; }",
         f"set_up_environment() {{ mkdir -p $venv/lib; {ends}; }}",
         "set_up",
@@ -133,7 +133,7 @@ def test_what_is_set_up_can_be_run_by_others_whatever_the_umask(tmp_path: Path) 
         "set -euo pipefail; umask 077",
         f"root={tmp_path} venv={tmp_path}/.venv here={tmp_path}/capstan",
         f"source {ROOT}/setup/environment",
-        "set_up_packages() { :; }; native_is_here() { :; }; page_is_here() { :; }",
+        "set_up_packages() { :; }; mininet_is_here() { :; }; native_is_here() { :; }; page_is_here() { :; }",
         "environment_is_here() { false; }",
         "set_up_environment() { mkdir $venv; }",
         "set_up; umask",
@@ -187,11 +187,40 @@ def test_a_changed_lock_keeps_what_else_the_environment_holds(tmp_path: Path) ->
     assert (environment / "capstan-native.stamp").exists()
 
 
-def test_an_environment_of_another_program_is_neither_filled_nor_removed(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_of_the_systems_packages_the_environment_sees_mininet_alone(tmp_path: Path) -> None:
+    """Others stood in for packages of the lock, and their start-up code ran in each of our processes."""
+    environment = tmp_path / ".venv"
+    for name in ("setup", ".setup"):
+        (tmp_path / name).mkdir()
+    for name in ("setup/environment", "requirements.lock"):
+        (tmp_path / name).touch()
+    script = [
+        "set -euo pipefail; groups='any spec'",
+        f"root={tmp_path} venv={environment} log={tmp_path}/.setup/log needs_root= lock=requirements.lock here=capstan",
+        *map(_function, ("set_up_key", "mininet_is_here")),
+        f"source {ROOT}/setup/environment",
+        "need_python; set_up_environment; ! mininet_is_here || exit 3; link_mininet; mininet_is_here",
+        "sed -i s/false/true/ $venv/pyvenv.cfg; touch $venv/of-before",  # as it was made before
+        "echo '#' >>$root/requirements.lock; set_up_environment; ! mininet_is_here || exit 4; link_mininet",
+        "$venv/bin/python -c 'import mininet.node, sys; print(sys.path[1:], mininet.__file__)'",
+    ]
+    done = shell(script)
+    assert done.returncode == 0, done.stdout + done.stderr
+    seen = done.stdout.splitlines()[-1]
+    assert "dist-packages" not in seen
+    assert f"{environment}/lib/python3" in seen.split("]")[1]
+    assert not (environment / "of-before").exists()
+
+
+@pytest.mark.parametrize("sees_all", ["true", "false"])
+def test_an_environment_of_another_program_is_neither_filled_nor_removed(
+    tmp_path: Path, sees_all: str
+) -> None:
     environment = tmp_path / ".venv"
     for name in (".venv", "setup"):
         (tmp_path / name).mkdir()
-    (environment / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
+    (environment / "pyvenv.cfg").write_text(f"home = /usr/bin\ninclude-system-site-packages = {sees_all}\n")
     for name in ("setup/environment", "requirements.lock"):
         (tmp_path / name).touch()
     script = [

@@ -52,7 +52,7 @@ class Experiment:
             if event["topic"] in ("hello", "gap") or (
                 mine and event.get("kind") in ("experiment-ended", "experiment-changed")
             ):
-                now = self.progress()
+                now = Progress.of(self._connection.get_soon(f"{self._path}/progress"))
                 yield now
                 if now.state in OVER:
                     return

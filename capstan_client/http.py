@@ -156,6 +156,19 @@ class Connection:
         """Return the JSON of ``GET path``. Raises ControllerError."""
         return self.json("GET", path, query=query)
 
+    def get_soon(self, path: str) -> Any:
+        """Return the JSON of ``GET path``; where the controller is away, or has no room, ask again for a while, as
+        `events` does. Raises ControllerError.
+        """
+        deadline = time.monotonic() + SILENCE_S
+        while True:
+            try:
+                return self.get(path)
+            except ControllerError as error:
+                if error.status not in (None, *_AWAY) or time.monotonic() + AGAIN_S > deadline:
+                    raise
+            time.sleep(AGAIN_S)
+
     def events(self, topics: str) -> Iterator[dict[str, Any]]:
         """Yield events of *topics* (comma-separated) from now on; after an interruption it goes on where it was.
 

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from capstan_client.client import Capstan
+from capstan_client.errors import ControllerError
 from controller.api.exporting import DRAW_S, MOST_WAITING
 
 RUNNING = {
@@ -64,6 +65,35 @@ def test_what_follows_an_experiment_asks_where_its_end_may_have_been_lost() -> N
         states = [now.state for now in capstan.experiment(7).follow()]
     assert states == ["running", "finished"]
     assert len(streams) == 1, "not only when the stream begins again"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "ends"), [([503, 502], "finished"), ([503] * 400, "no room"), ([404], "no room")]
+)
+def test_what_follows_an_experiment_asks_again_where_there_is_no_answer_just_now(
+    monkeypatch: pytest.MonkeyPatch, statuses: list[int], ends: str
+) -> None:
+    """It ended with an error by one 503, which the stream itself waits for the end of."""
+    monkeypatch.setattr("capstan_client.http.AGAIN_S", 0.005)
+    monkeypatch.setattr("capstan_client.http.SILENCE_S", 1.0)
+    left = list(statuses)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if not request.url.path.endswith("/progress"):
+            return httpx.Response(200, content=b"event: hello\ndata: {}\n\n")
+        if left:
+            return httpx.Response(left.pop(0), json={"detail": "no room"})
+        return httpx.Response(200, json=RUNNING | {"state": "finished", "left_s": None})
+
+    with Capstan("http://127.0.0.1:9") as capstan:
+        capstan._connection._http = httpx.Client(transport=httpx.MockTransport(answer))
+        following = capstan.experiment(7).follow()
+        if ends == "finished":
+            assert [now.state for now in following] == [ends]
+        else:
+            with pytest.raises(ControllerError, match=ends):
+                next(following)
+            assert left or statuses == [404], "not for ever"
 
 
 def test_what_the_controller_does_aside_has_time() -> None:

@@ -15,9 +15,9 @@ _PORT_STATS: Final = struct.Struct("!H2xIII6Q")
 """Length, port, duration (s, ns), packets received and sent, bytes received and sent, drops received and sent."""
 _UNKNOWN_DURATION: Final = 0xFFFFFFFF
 LONGEST_S: Final = 10.0
-"""Readings further apart than this say nothing of now."""
+"""Readings further apart than this say nothing of now, unless they are taken that seldom."""
 QUEUES_S: Final = 2.0
-"""Queues without a counter for this long are left out."""
+"""Queues without a counter for this long are left out, unless samples are taken that seldom."""
 Counted = tuple[float, tuple[QueueCounters, ...]]
 """When (monotonic seconds), and a port's queues."""
 
@@ -90,9 +90,11 @@ def port_counts(body: bytes, now: float) -> dict[int, PortCount]:
 
 
 class LinkLoads:
-    """Keeps each switch's last two readings."""
+    """Keeps each switch's last two readings. every_s: how often readings are taken, seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, every_s: float = 0.0) -> None:
+        self._longest_s = max(LONGEST_S, 3 * every_s)
+        self._queues_s = max(QUEUES_S, 3 * every_s)  # a sample has the queues of the sample before it
         self._old: dict[int, Mapping[int, PortCount]] = {}
         self._new: dict[int, Mapping[int, PortCount]] = {}
         """By dpid and port."""
@@ -106,11 +108,11 @@ class LinkLoads:
             if had is not None and counted_s > had[0]:
                 loads = _queue_loads(had[1], counters, counted_s - had[0])
                 self._queues.pop(ref, None)
-                if loads and counted_s - had[0] < LONGEST_S:
+                if loads and counted_s - had[0] < self._longest_s:
                     self._queues[ref] = loads
             if had is None or counted_s > had[0]:
                 self._queued[ref] = counted_s, counters
-        for ref in [ref for ref, (counted_s, _) in self._queued.items() if now - counted_s > QUEUES_S]:
+        for ref in [ref for ref, (counted_s, _) in self._queued.items() if now - counted_s > self._queues_s]:
             del self._queued[ref]
             self._queues.pop(ref, None)
 
@@ -164,7 +166,7 @@ class LinkLoads:
         received."""
         for end, received in ((sender, False), (receiver, True)):
             old, new = _at(self._old, end), _at(self._new, end)
-            if old is None or new is None or not 0 < new.at - old.at < LONGEST_S:
+            if old is None or new is None or not 0 < new.at - old.at < self._longest_s:
                 continue
             octets = new.rx_bytes - old.rx_bytes if received else new.tx_bytes - old.tx_bytes
             packets = new.rx_packets - old.rx_packets if received else new.tx_packets - old.tx_packets

@@ -54,7 +54,7 @@ class LinkSampler(Sampler):
         self._rates = rates
         self._queues = queues
         self.history = QueueHistory()
-        self._loads = LinkLoads()
+        self._loads = LinkLoads(every_s)
         self._answers: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
         self._answered_s: dict[int, float] = {}
         self._totals: list[tuple[str, str, int, int]] = []
@@ -73,7 +73,7 @@ class LinkSampler(Sampler):
         return self._totals
 
     def _end(self) -> None:
-        self._loads = LinkLoads()
+        self._loads = LinkLoads(self._every_s)
         self._answered_s.clear()
 
     def _take(self) -> Sample | None:

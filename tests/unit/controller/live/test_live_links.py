@@ -268,6 +268,21 @@ def test_queues_that_began_anew_or_are_silent_are_not_reported(
     assert (link.ab.queues, link.ab.queued_packets, link.ab.dropped_per_s) == ((), None, None)
 
 
+def test_samples_that_are_taken_seldom_have_loads_all_the_same() -> None:
+    """Of --link-samples-per-s 0.1 each had none: readings 10 s apart were too far apart, and queues too old."""
+    every_s = 10.0
+    loads = LinkLoads(every_s)
+    for number in range(3):
+        now = 50.0 + number * every_s
+        loads.put(1, counts(p1=(number * (every_s + 0.2), 0, number * 1_275_000)))
+        before = QueueCounters(number, 0, 0, number * 100, number * 1_000_000)
+        loads.put_queues({PortRef(1, 1): (now - every_s, (before,))}, now)  # of the sample before it
+    link = loads.loads(FabricNames(snapshot()), {})[0]
+    assert link.ab is not None
+    assert link.ab.bits_per_s == 1e6
+    assert link.ab.queues == (QueueLoad(0, 2, 800_000.0, 0.0),)
+
+
 @given(
     st.lists(
         st.tuples(st.integers(1, 48), *[st.integers(0, 2**63 - 1)] * 4), max_size=20, unique_by=lambda p: p[0]

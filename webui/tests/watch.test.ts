@@ -11,6 +11,16 @@ test("silence makes what is shown old, then the connection dead; a message makes
   expect(watch.health(DEAD_AFTER_MS + 6)).toBe("live");
 });
 
+test("samples that come seldom are old when they are late", () => {
+  const watch = new StreamWatch(0);
+  watch.sampled(0);
+  watch.comesEvery(10);
+  expect(watch.health(10_000)).toBe("live");
+  expect(watch.health(15_000)).toBe("old");
+  watch.comesEvery(0.25);
+  expect(watch.health(OLD_AFTER_MS)).toBe("old");
+});
+
 test("attempts are further and further apart up to ten seconds, and soon again after a message", () => {
   const watch = new StreamWatch(0);
   expect([1, 2, 3, 4, 5, 6].map(() => watch.retryIn())).toEqual([1000, 2000, 4000, 8000, 10_000, 10_000]);

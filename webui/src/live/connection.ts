@@ -143,7 +143,10 @@ export function connect(store: LiveStore, queries: QueryClient, source = ""): ()
       store.takeHello(hello);
       if (!hello.resumed) modesAheadS = store.aheadS;
     });
-    on<LinksSample>("links", (sample) => store.takeLinks(sample));
+    on<LinksSample>("links", (sample) => {
+      watch.comesEvery(sample.interval_s);
+      store.takeLinks(sample);
+    });
     on<FlowsSample>("flows", (sample) => store.takeFlows(sample));
     on<{ lost: number }>("gap", () => {
       refill();

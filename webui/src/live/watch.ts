@@ -1,6 +1,6 @@
 /** When a stream counts as old, dead, or to be opened again. Times are milliseconds of a monotonic clock. */
 
-/** Links are reported four times a second: silence of this long means that what is shown is old. */
+/** Links are usually reported four times a second: silence of this long means that what is shown is old. */
 export const OLD_AFTER_MS = 3_000;
 /** The server sends something at least every 10 s: after this the connection is dead (docs/api.md). */
 export const DEAD_AFTER_MS = 25_000;
@@ -14,6 +14,7 @@ export class StreamWatch {
   #receivedAt: number;
   #greeted = false;
   #sampled = false;
+  #oldAfterMs = OLD_AFTER_MS;
   #failures = 0;
 
   constructor(now: number) {
@@ -33,6 +34,11 @@ export class StreamWatch {
     this.#sampled = true;
   }
 
+  /** Note how far samples are apart, in seconds: silence until the next one is due says nothing. */
+  comesEvery(seconds: number): void {
+    this.#oldAfterMs = Math.max(OLD_AFTER_MS, 1_500 * seconds);
+  }
+
   /** Note that a connection is being opened: it may take as long as a silent one. */
   opening(now: number): void {
     this.#receivedAt = now;
@@ -44,7 +50,7 @@ export class StreamWatch {
     if (!this.#greeted) return silence >= DEAD_AFTER_MS ? "dead" : "live";
     if (!this.#sampled) return silence >= OLD_AFTER_MS ? "quiet" : "live";
     if (silence >= DEAD_AFTER_MS) return "dead";
-    return silence >= OLD_AFTER_MS ? "old" : "live";
+    return silence >= this.#oldAfterMs ? "old" : "live";
   }
 
   /** Return the time to the next attempt after a refused or broken connection, in milliseconds, doubling up to 10 s. */

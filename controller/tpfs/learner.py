@@ -24,6 +24,7 @@ from controller.rare_log import RareLog
 from controller.schemes.scheme import Priority, Scheme
 from controller.tpfs.job import Job, TypesRequest
 from controller.tpfs.record_store import RecordStore, StoredRecords
+from controller.tpfs.records import memory_of
 from controller.tpfs.types import LearntTypes, differ
 from protocol import control
 from protocol.priority import TypePriority
@@ -34,6 +35,8 @@ MOST_BYTES_WAITING: Final = 128 << 20
 LEAST_RECORDS: Final = 100
 """With fewer there is nothing to learn."""
 MOST_COMPUTING_S: Final = 300.0
+MOST_ENDING_S: Final = 3.0
+"""For messages that wait when the learner is to end; what is left then is lost."""
 MOST_HISTORY: Final = 100
 """Computations that are kept to be shown."""
 _LOOK_S: Final = 0.2
@@ -166,7 +169,7 @@ class TypeLearner:
 
     def receive(self, host: str, owners: Mapping[str, str], report: control.FinishedFlows) -> None:
         """Queue the records of *host*; owners: the host of each overlay address. Returns at once."""
-        size = _memory_of(report)
+        size = memory_of(report)
         with self._changed:
             if self._waiting_bytes + size > MOST_BYTES_WAITING:
                 self._dropped += 1
@@ -207,7 +210,9 @@ class TypeLearner:
                 with self._changed:
                     if not self._stopping:
                         self._changed.wait(_LOOK_S)
-            self._guarded(self._take_in)
+            end = time.monotonic() + MOST_ENDING_S
+            while self._waiting and time.monotonic() < end:
+                self._guarded(self._take_in)
             self._guarded(lambda: self._records.keep(always=True))
         finally:
             self._job.close()
@@ -263,7 +268,7 @@ class TypeLearner:
             began = time.monotonic()
             with self._changed:
                 host, owners, report = self._waiting.popleft()
-                self._waiting_bytes -= _memory_of(report)
+                self._waiting_bytes -= memory_of(report)
             self._records.take(host, owners, report)
             if not self._stopping:
                 time.sleep(_REST * (time.monotonic() - began))
@@ -383,18 +388,3 @@ def message_of(learnt: LearntTypes, version: int) -> control.FlowTypes:
     """Return the message with types for agents under policy *version*."""
     types = tuple(TypePriority(flow_type.values, flow_type.thresholds_bytes) for flow_type in learnt.types)
     return control.FlowTypes(version, learnt.features, types)
-
-
-def _memory_of(report: control.FinishedFlows) -> int:
-    """Return about how many bytes a message takes here: its columns may differ in length."""
-    texts = (report.source, report.destination)
-    numbers = (
-        report.protocol,
-        report.source_port,
-        report.destination_port,
-        report.bytes,
-        report.start_s,
-        report.end_s,
-    )
-    of_texts = sum(64 * len(column) + sum(map(len, column)) for column in texts)
-    return 1024 + of_texts + 40 * sum(len(column) for column in numbers)

@@ -358,6 +358,22 @@ def test_a_restarted_controller_keeps_records_for_as_long_as_its_scheme_says(
     assert store.count() == 70
 
 
+def test_all_that_waits_when_it_ends_is_stored(
+    store: FinishedFlowStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """512 messages were, and the others were lost."""
+    monkeypatch.setattr(learner_module, "MOST_ENDING_S", 60.0)
+    learner = TypeLearner(lambda types: None, lambda event: None, store)
+    records, _ = records_of(FOUR, 50, np.random.default_rng(0))
+    owners = {address: f"h{number}" for number, address in enumerate(OVERLAY, 1)}
+    messages = 4 * learner_module._MOST_A_TURN
+    for _ in range(messages):
+        learner.receive("h1", owners, _said(records[:2]))
+    learner.start()
+    learner.stop()
+    assert store.count() == 2 * messages
+
+
 def test_a_window_that_forgets_keeps_its_bounds() -> None:
     records = StoredRecords(None)
     records.bound(Prediction(most_age_s=86400.0))

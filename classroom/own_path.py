@@ -109,7 +109,7 @@ def _dead_path(policy: PathPolicy) -> CheckResult:
     route.labels = tuple(label for label in labels if label != last)[PATHS // 2 - 1 :]
     dead = set(labels) - set(route.labels)
     try:
-        late = [policy.entropy(flow, route, 1400, 2 + step * PACKET_TIME_S) for step in range(200)]
+        late = [policy.entropy(flow, route, 1400, 2 + step * PACKET_TIME_S) for step in range(PACKETS)]
     except PathFileError:
         late = [labels[0]]  # the agent refuses ports of paths that are gone
     return CheckResult(

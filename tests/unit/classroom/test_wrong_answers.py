@@ -27,6 +27,7 @@ MISSED = {
     "lab1-one-pair.py": {"step 6"},
     "lab2-dead-path.py": {"step 7"},
     "lab2-packet-by-packet.py": {"step 6"},
+    "lab2-paths-of-before.py": {"step 7"},
     "lab2-stays.py": {"step 5", "step 7"},
     "lab3-mean.py": {*OFTEN, FEW, "step 7"},
     "lab3-repairs-arrive.py": {*OFTEN, "step 7"},

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, delete, func, select
+from sqlalchemy import Connection, Engine, delete, func, or_, select
 
 from controller.store.models import Experiment, FlowRecord, ModeEvent, Recording, Run
 
@@ -66,18 +66,26 @@ def page_of_flows(
     return page
 
 
-def forget_flows(engine: Engine, before: float) -> int:
+def forget_flows(engine: Engine, before: float, ending: Callable[[], bool] = lambda: False) -> int:
     """Delete records, mode events and recordings of experiments that ended before *before*; return how many records.
 
-    before: Unix seconds. The experiments, their runs with their measures and their summaries stay.
+    before: Unix seconds. ending: asked before each transaction whether the rest is to be left for another time: there
+    may be millions. The experiments, their runs with their measures and their summaries stay.
     """
     with engine.connect() as connection:
         old = select(Experiment.id).where(Experiment.finished_at < before, Experiment.state != "running")
-        runs = list(connection.scalars(select(Run.id).where(Run.experiment_id.in_(old)).order_by(Run.id)))
+        kept = [
+            select(run_id).where(run_id == Run.id).exists()
+            for run_id in (FlowRecord.run_id, ModeEvent.run_id, Recording.run_id)
+        ]
+        query = select(Run.id).where(Run.experiment_id.in_(old), or_(*kept)).order_by(Run.id)
+        runs = list(connection.scalars(query))
     gone = 0
     writing = engine.execution_options(capstan_begin="IMMEDIATE")
     for run in runs:
         while True:
+            if ending():
+                return gone
             with writing.begin() as connection:
                 some = select(_TABLE.c.id).where(_TABLE.c.run_id == run).order_by(_TABLE.c.id).limit(_GOING)
                 count = connection.execute(delete(FlowRecord).where(_TABLE.c.id.in_(some))).rowcount

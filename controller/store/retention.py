@@ -66,7 +66,8 @@ class Retention:
     def _run(self) -> None:
         while not self._ending.is_set():
             try:
-                gone = forget_flows(self._engine, self._now() - self._days * DAY_S)
+                before = self._now() - self._days * DAY_S
+                gone = forget_flows(self._engine, before, self._ending.is_set)
                 if gone:
                     _LOG.info("deleted %d flow records older than %g days", gone, self._days)
             except SQLAlchemyError as error:

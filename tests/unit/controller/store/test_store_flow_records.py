@@ -13,6 +13,7 @@ from sqlalchemy import Engine, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from benchmarks.store import run as bench
+from controller.store import flow_records
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.flow_records import forget_flows, insert_flows, page_of_flows
@@ -138,6 +139,23 @@ def test_retention_lets_nothing_go_for_a_jump_of_the_clock(
     eventually(lambda: caplog.text.count("jumped forward") > 2, "it has looked again")
     keeping.stop()
     assert len(store.flows(number, None, 0, 100)) == 30
+    engine.dispose()
+
+
+def test_what_is_to_end_leaves_the_rest_of_old_records(
+    new_database: NewDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A controller that ended waited until all had gone, of which there may be millions."""
+    monkeypatch.setattr(flow_records, "_GOING", 10)
+    engine = open_database(new_database())
+    store = ExperimentStore(engine)
+    number = new_experiment(store)
+    store.add_run(number, run_row(0), [flow_row(one) for one in range(30)], [])
+    store.finish(number, "finished", {}, "")
+    answers = iter((False, False, True))
+    assert forget_flows(engine, time.time() + 1, lambda: next(answers)) == 20
+    assert len(store.flows(number, None, 0, 100)) == 10
+    assert forget_flows(engine, time.time() + 1) == 10
     engine.dispose()
 
 

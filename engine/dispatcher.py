@@ -238,15 +238,15 @@ class Engine:
 
     def state(self) -> dict[str, Any]:
         """Return the engine itself: where workers run, what they are at, what waits."""
-        _, order = self._queue.waiting()
         running = {self._queue.parent(job.experiment) or job.experiment for job in self._queue.active()}
+        waiting = [one.submission for one in self._queue.backlog() if one.submission not in running]
         return {
             "executor": self._workers.kind,
             "address": self._workers.address,
             "workers": self._lab_workers(),
             "simulation_workers": self._workers.slots("simulation"),
             "running": sorted(running),
-            "queued": [] if self._standby else order,
+            "queued": [] if self._standby else waiting,
             "paused": (ELSEWHERE if self._standby else "")
             or self._unreachable
             or self._paused

@@ -132,6 +132,20 @@ def test_a_cluster_that_is_out_of_reach_is_said_and_does_not_stop_the_queue(
     assert [state(engine, number)[0] for number in (first, second)] == ["finished", "queued"]
 
 
+def test_a_sweep_that_was_begun_and_has_no_point_at_work_waits(engine: Engine, workers: SomeWorkers) -> None:
+    """It was neither among what runs nor among what waits, so nothing was said to be before another submission."""
+    workers.gone = "no Dask scheduler answers: start it again"
+    number = submit(engine, sweep={"seed": [1, 2]})
+    claimed = engine.claim("other@here:1", "", "simulations")
+    assert claimed is not None
+    said = engine.state()
+    assert (said["running"], said["queued"]) == ([number], [])
+    engine.end(claimed.experiment, claimed.attempt, "finished", summary={}, error="")
+    second = submit(engine)
+    said = engine.state()
+    assert (said["running"], said["queued"]) == ([], [number, second])
+
+
 @pytest.mark.parametrize(("threads", "cores"), [([4, 4], 4), ([8, 2, 2], 2), ([1] * 16, 1), ([16], 16)])
 def test_a_lone_simulation_has_no_more_cores_than_the_machine_that_it_runs_on(
     engine: Engine, workers: SomeWorkers, threads: list[int], cores: int

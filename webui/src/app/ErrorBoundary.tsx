@@ -13,6 +13,15 @@ interface State {
   error: Error | null;
 }
 
+/** What browsers say of a file of the page that they did not get: those of another version have other names. */
+const NOT_LOADED = /dynamically imported module|module script failed|preload CSS/i;
+
+/** Return why a part of the page failed, in words for people. */
+export const failureWords = ({ message }: Error): string =>
+  NOT_LOADED.test(message)
+    ? "It could not be loaded: the controller does not answer, or is of another version than this page."
+    : message;
+
 /** A part of the page that fails takes nothing around it with it, and says what to do. */
 export class ErrorBoundary extends Component<Props, State> {
   override state: State = { at: this.props.at, error: null };
@@ -30,7 +39,7 @@ export class ErrorBoundary extends Component<Props, State> {
     if (!error) return this.props.children;
     return (
       <Notice title="This part of the page failed" kind="error">
-        {error.message} <Button onClick={() => window.location.reload()}>Load the page again</Button>
+        {failureWords(error)} <Button onClick={() => window.location.reload()}>Load the page again</Button>
       </Notice>
     );
   }

@@ -71,7 +71,7 @@ def read_submission(request: SubmissionBody, try_out: TryOut = tried_here) -> Su
         raise SubmissionError([FieldProblem(where, too_large)])
     problems = files or problems_of(source, scheme_names(), overrides_problem)
     if problems:
-        placed = request.text is not None and not changed
+        placed = text == request.text  # else these are lines of what it has become
         raise SubmissionError([_field_problem(problem, where, placed) for problem in problems])
     if simulated and request.record is not None:
         raise SubmissionError([FieldProblem("record", _NOT_SIMULATED)])

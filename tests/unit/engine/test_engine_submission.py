@@ -219,6 +219,7 @@ def test_a_text_has_lines_and_all_problems_are_reported_at_once() -> None:
         "text.repeats": 1 + text[: text.index("repeats:")].count("\n"),
     }
     assert {line for _, _, line in wrong(text=text, seed=3)} == {0}, "it is not that text any more"
+    assert [line for _, _, line in wrong(text=f"{text}\nseed: [", seed=3)] > [1], "it still is"
 
 
 def test_a_few_lines_cannot_stand_for_billions_of_values() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from experiments.results.claims import RATIOS
 from experiments.results.simulated import Document
 from experiments.results.statistics import FLOWS_FOR_P99
+from experiments.results.sweep_results import labels_of
 from experiments.spec.spec import Measure
 from experiments.spec.sweep import show
 from figures.charts import Estimate, scheme_bars, scheme_lines
@@ -95,7 +96,7 @@ def _ratio(panel: _Panel, name: str, scheme: Document, baseline: str) -> Estimat
         block = scheme.get(panel.kind, {})
         there = panel.value in block and (panel.measure != "short-p99" or block["p99_shown"])
         return Estimate(1.0, 1.0, 1.0, doubtful) if there else None
-    against = scheme["against"][baseline]
+    against = scheme["against"].get(baseline, {})  # a point of a sweep may run other schemes
     key = RATIOS[panel.measure]
     return _estimate(against.get(key), against.get(f"{key}_ci"), doubtful)
 
@@ -156,11 +157,20 @@ def _lines(document: Document, points: Sequence[Document], title: str) -> Figure
     ticks = [point["at"][0] for point in points]
     numbers = all(isinstance(tick, int | float) and not isinstance(tick, bool) for tick in ticks)
     xs = [float(tick) for tick in ticks] if numbers else [float(index) for index in range(len(ticks))]
-    labels = list(points[0]["schemes"])
-    names = {name: points[0]["schemes"][name]["scheme"] for name in labels}
+    labels = labels_of(points)
+    names = {
+        name: next(point["schemes"][name]["scheme"] for point in points if name in point["schemes"])
+        for name in labels
+    }
     panels = []
     for panel in PANELS:
-        series = {name: [_absolute(panel, point["schemes"][name]) for point in points] for name in labels}
+        series = {
+            name: [
+                _absolute(panel, point["schemes"][name]) if name in point["schemes"] else None
+                for point in points
+            ]
+            for name in labels
+        }
         if any(value is not None for line in series.values() for value in line):
             panels.append((panel, series))
     figure = new_figure(max(6.4, 3.6 * len(panels)), 3.8)

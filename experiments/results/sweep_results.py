@@ -33,6 +33,8 @@ _FIGURES: Final = {
     "medium": ("n", "failed", "afct_ms"),
     "large": ("n", "failed", "afct_ms"),
 }
+_NOT_RUN: Final[Document] = {"cpu_limited": False}
+"""A scheme at a point at which it did not run."""
 _OF_EACH: Final = (
     "experiment",
     "schemes",
@@ -155,7 +157,7 @@ def sweep_tables_of(document: Document) -> list[Table]:
         cells = _cells(document, cell)
         if any(text is not None for row in cells.values() for text in row):
             parts.append(_table(document, title, cells))
-    if len(document["points"][0]["schemes"]) > 1:
+    if len(labels_of(document["points"])) > 1:
         parts += _over_baseline(document)
     return parts
 
@@ -175,7 +177,7 @@ def _over_baseline(document: Document) -> list[Table]:
         if measure in SHARES:
             continue
         cells = _cells(document, lambda scheme, name=name: ratio(scheme, name))  # type: ignore[misc]
-        del cells[baseline]
+        cells.pop(baseline, None)
         if any(text is not None for row in cells.values() for text in row):
             tables.append(
                 _table(
@@ -187,9 +189,19 @@ def _over_baseline(document: Document) -> list[Table]:
     return tables
 
 
+def labels_of(points: Sequence[Document]) -> list[str]:
+    """Return the labels of the schemes of all *points* of a sweep, each once: a sweep may set which schemes run."""
+    return list(dict.fromkeys(label for point in points for label in point["schemes"]))
+
+
 def _cells(document: Document, cell: Callable[[Document], str | None]) -> dict[str, list[str | None]]:
-    labels = list(document["points"][0]["schemes"])
-    return {label: [cell(point["schemes"][label]) for point in document["points"]] for label in labels}
+    return {
+        label: [
+            cell(point["schemes"][label]) if label in point["schemes"] else None
+            for point in document["points"]
+        ]
+        for label in labels_of(document["points"])
+    }
 
 
 def _table(document: Document, title: str, cells: Mapping[str, Sequence[str | None]]) -> Table:
@@ -198,11 +210,11 @@ def _table(document: Document, title: str, cells: Mapping[str, Sequence[str | No
     units = "\n".join(f"{axis['label']}{', ' + axis['unit'] if axis['unit'] else ''}" for axis in axes)
     table = new_table(title, heads, first=f"scheme \\ {units}")
     for label, row in cells.items():
-        ours = [point["schemes"][label] for point in document["points"]]
+        ours = [point["schemes"].get(label, _NOT_RUN) for point in document["points"]]
         marked = {name: any(entry.get(name) for entry in ours) for name in ("cpu_limited", "disturbed")}
         texts = [
-            _marked("-" if text is None else text, marks(point["schemes"][label]))
-            for text, point in zip(row, document["points"], strict=True)
+            _marked("-" if text is None else text, marks(entry))
+            for text, entry in zip(row, ours, strict=True)
         ]
         table.add_row(scheme_name(label, marked), *texts)
     return table

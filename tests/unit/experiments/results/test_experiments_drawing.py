@@ -149,6 +149,18 @@ def test_a_sweep_is_lines_over_its_axis_with_units(tmp_path: Path) -> None:
         assert part in text, part
 
 
+def test_a_sweep_that_sets_which_schemes_run_has_a_line_for_each(tmp_path: Path) -> None:
+    document = sweep([("ecmp",), ("rps",)], [axis("beside caps")])
+    document["points"][1]["schemes"] = {"caps": scheme("caps", 1.0), "rps": scheme("rps", 2.0)}
+    text = texts(draw_sweep(document, tmp_path)[1])
+    assert all(name in text for name in ("caps", "ecmp", "rps"))
+
+
+def test_schemes_without_their_baseline_have_nothing_to_be_compared_with(tmp_path: Path) -> None:
+    document = comparison({"caps": scheme("caps", 1.0), "rps": scheme("rps", 2.0)})
+    assert draw_comparison(document | {"baseline": "drb"}, tmp_path) == ()
+
+
 @pytest.mark.parametrize("lowest", [0.999, 0.5, 0.01])
 def test_the_largest_value_of_a_sweep_has_its_whole_marker(lowest: float) -> None:
     """However little values differ: from the axes' upper edge it is more than a marker's radius, both in points."""

@@ -342,6 +342,17 @@ def test_tables_have_a_column_for_each_point_units_and_reasons() -> None:
     assert "p99 of the completion time" not in text
 
 
+def test_a_sweep_may_set_which_schemes_run(tmp_path: Path) -> None:
+    """Its tables are written when all has run, and raised KeyError: all was lost."""
+    document = whole()
+    last = document["points"][-1]["schemes"]
+    last["rps"] = last.pop("ecmp")
+    write_sweep(tmp_path, document, TEXT)
+    rows = [line.split() for line in (tmp_path / "tables.txt").read_text().splitlines()]
+    assert ["rps", *["-"] * 5] in [row[:6] for row in rows]
+    assert any(row[:1] == ["ecmp"] and row[-1] == "-" for row in rows)
+
+
 def test_tables_say_for_how_much_of_the_time_leaves_were_on() -> None:
     document = whole()
     assert "Leaves ON" not in text_of(sweep_tables(document)), "no leaf ever was"

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from capstan_client.errors import FieldError
 from experiments.spec.serialized import spec_to_dict
-from experiments.spec.spec import Axis, Claim, Comparison, Spec, spec_from_dict
+from experiments.spec.spec import Axis, Claim, Comparison, Spec, scheme_choice, spec_from_dict
 from plain.shown import shown
 
 MOST_POINTS: Final = 200
@@ -50,7 +50,11 @@ def points(spec: Spec) -> list[Point]:
         return [Point(spec)]
     check_axes(spec.sweep)
     combinations = []
-    for ticks, data in grid(spec_to_dict(spec), spec.sweep):
+    whole = spec_to_dict(spec)
+    for scheme in whole["schemes"]:
+        if scheme["label"] == scheme_choice(scheme["name"]).label:
+            del scheme["label"]  # that of its name, which an axis may set
+    for ticks, data in grid(whole, spec.sweep):
         point = spec_from_dict(data)
         title = f"{spec.title} ({words(spec.sweep, ticks)})"
         combinations.append(Point(replace(point, title=title, claims=claims_of_points(spec)), ticks))

@@ -254,6 +254,15 @@ def test_a_spec_survives_being_written() -> None:
         assert check(spec_text(one), "again.yaml", SCHEMES) == []
 
 
+def test_a_scheme_whose_name_an_axis_sets_has_its_label_at_each_point() -> None:
+    """Figures of rps stood in the row of caps."""
+    swept = replace(spec(), sweep=(axis("beside", "caps", "rps", fields=("schemes.1.name",)),))
+    labels = [[choice.label for choice in point.spec.schemes] for point in points(swept)]
+    assert labels == [["ecmp", "caps"], ["ecmp", "rps"]]
+    named = replace(swept, schemes=(swept.schemes[0], replace(swept.schemes[1], label="mine")))
+    assert [point.spec.schemes[1].label for point in points(named)] == ["mine", "mine"]
+
+
 def test_words_have_units() -> None:
     assert words(spec().sweep, (3, 2.5)) == "long flows = 3, asymmetry = 2.5 times"
 

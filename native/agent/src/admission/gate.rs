@@ -187,6 +187,11 @@ impl<P: Clamped> Gate<P> {
         self.retransmissions.take_episodes()
     }
 
+    /// Drops the retransmission episodes that are over, where nothing takes them; no flow is forgotten for its silence.
+    pub fn drop_episodes(&mut self, now: Seconds) {
+        self.retransmissions.drop_episodes(now);
+    }
+
     /// Forgets flows that have been idle for long.
     pub fn sweep(&mut self, now: Seconds) {
         self.watched_until = self.watched_until.filter(|&until| now < until);

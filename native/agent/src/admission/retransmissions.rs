@@ -304,19 +304,16 @@ impl Retransmissions {
 
     /// Ends what nothing will change any more, and forgets connections that have been idle for long.
     pub fn settle(&mut self, now: Seconds) {
-        for flow in self.open.keys_where(|()| true) {
-            let Some(connection) = self.connections.get_mut(&flow) else { continue };
-            while connection.unjudged.front().is_some_and(|oldest| now - oldest.episode.last >= SETTLE_S) {
-                self.over.extend(connection.unjudged.pop_front().map(|oldest| oldest.episode));
-            }
-            if connection.unjudged.is_empty() {
-                connection.ongoing = false;
-                self.open.remove(&flow);
-            }
-        }
+        self.judge(now);
         for flow in self.connections.keys_where(|connection| now - connection.last > IDLE_S) {
             self.end(&flow);
         }
+    }
+
+    /// Drops the episodes that nothing will change any more, where nothing takes them. All connections stay known.
+    pub fn drop_episodes(&mut self, now: Seconds) {
+        self.judge(now);
+        self.over.clear();
     }
 
     /// Ends all connections, and with them their episodes: what they sent meanwhile was not seen.
@@ -327,6 +324,20 @@ impl Retransmissions {
     /// Returns the episodes that are over; each is given once.
     pub fn take_episodes(&mut self) -> Vec<Episode> {
         mem::take(&mut self.over)
+    }
+
+    /// Ends the episodes that nothing will change any more.
+    fn judge(&mut self, now: Seconds) {
+        for flow in self.open.keys_where(|()| true) {
+            let Some(connection) = self.connections.get_mut(&flow) else { continue };
+            while connection.unjudged.front().is_some_and(|oldest| now - oldest.episode.last >= SETTLE_S) {
+                self.over.extend(connection.unjudged.pop_front().map(|oldest| oldest.episode));
+            }
+            if connection.unjudged.is_empty() {
+                connection.ongoing = false;
+                self.open.remove(&flow);
+            }
+        }
     }
 
     fn begin(&mut self, flow: FlowKey, connection: Connection) {

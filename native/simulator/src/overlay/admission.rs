@@ -85,6 +85,7 @@ impl Host {
                 &Sent { to: Destination { flow: key, peer: [0; 4] }, segment, announced: None, before: 0 },
                 now,
             );
+            self.gate.drop_episodes(now);
         }
     }
 
@@ -132,5 +133,55 @@ impl Simulation {
         if let Some(limit) = connection.limit(inner, flow.demand.bytes) {
             flow.sender.set_limit(limit);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agent::admission::RequestTimes;
+    use agent::paths::PathSettings;
+    use agent::receiving::{Hold, ReceivePolicy};
+    use agent::sending::SendPolicy;
+
+    use super::*;
+    use crate::flow::Demand;
+    use crate::overlay::{Central, Group, Groups, Line, Settings};
+    use crate::queue::{Discipline, Limit};
+    use crate::simulation::tests::small_leaf_spine;
+    use crate::transport::tcp;
+    use crate::transport::Transport;
+
+    #[test]
+    fn what_is_sent_again_is_counted_and_not_kept_for_a_report() {
+        let transport = Transport::Tcp(tcp::tests::settings(true, false));
+        let config = small_leaf_spine((2, 1), Discipline::Fifo, Limit::Packets(8), transport);
+        let demand = |source| Demand { start: 0, source, destination: 7, bytes: 300_000, level: 0 };
+        let demands: Vec<Demand> = (0..4).map(demand).collect();
+        let line =
+            |row: u16| Line { source_port: 10_000 + row, destination_port: 5501, endless: false, twin: None };
+        let packet_time_s = 0.0006;
+        // no flow asks, so no controller is needed
+        let policy = AdmissionPolicy {
+            threshold_bytes: 1 << 40,
+            times: RequestTimes { retry_s: 0.1, refresh_s: 1.0, fail_safe_s: 0.2 },
+            burst_s: 0.01,
+        };
+        let settings = Settings {
+            send: SendPolicy { prior_knowledge: true, ..SendPolicy::plain(packet_time_s) },
+            paths: [PathSettings::RoundRobin; 4],
+            receive: ReceivePolicy::new(packet_time_s, [0.0; 4].map(Hold::For)),
+            groups: [Groups { on: Group::Label, off: Group::Label }; 4],
+            central: Central::default(),
+            admission: Some(Asking { policy, delay: 1, loss: 0.0 }),
+            clock: 500.0,
+            addresses: (0..8).map(|host| [10, 128, 0, host]).collect(),
+            lines: (0..4).map(line).collect(),
+        };
+        let mut simulation = Simulation::with_overlay(config, demands, settings).unwrap();
+        while !simulation.run(1 << 20).unwrap() {}
+        let again: u64 = simulation.admission_counts().iter().map(|of| of.bytes_sent_again).sum();
+        assert!(again > 0, "the run has losses");
+        let hosts = &mut simulation.overlay.as_mut().unwrap().hosts;
+        assert!(hosts.iter_mut().all(|host| host.gate.take_episodes(0.0).is_empty()));
     }
 }

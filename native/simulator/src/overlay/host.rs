@@ -173,6 +173,7 @@ impl Host {
     /// flow's end is known (`Overlay::end`).
     pub fn expired(&mut self, now: Seconds, out: &mut Vec<Datagram>, delivered: &mut Vec<Inner>) {
         self.gate.handle_timer(now);
+        self.gate.drop_episodes(now);
         self.sender.handle_timer(&mut self.peers, now);
         self.receiver.handle_timer(&mut self.sender, &mut self.peers, now);
         self.depart(out);

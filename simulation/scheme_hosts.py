@@ -81,7 +81,16 @@ def check_marks(spec: Spec, hosts: Sequence[SimulatedHosts]) -> None:
             where="simulation.drop_unmarkable",
             remedy="give simulation.mark_from_packets",
         )
-    if simulation.tcp.mark_acknowledgements and not any(_marks_data(setting.transport) for setting in hosts):
+    reads_marks = any(_marks_data(setting.transport) for setting in hosts)
+    # of schemes that were chosen from a spec, those left out may be the ones that go by its TCP
+    of_use = reads_marks or transport_of(spec).marks or simulation.drop_unmarkable
+    if simulation.mark_from_packets and not of_use:
+        raise SettingsError(
+            "no host's TCP reads marks, so nothing would be marked",
+            where="simulation.mark_from_packets",
+            remedy="give congestion_control: dctcp, or leave it out",
+        )
+    if simulation.tcp.mark_acknowledgements and not reads_marks:
         raise SettingsError(
             "no host's TCP reads marks",
             where="simulation.tcp.mark_acknowledgements",

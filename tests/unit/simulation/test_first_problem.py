@@ -67,6 +67,7 @@ REFUSED = [
         r"300, but at most 256 full packets .*larger fabric.link.buffer_packets",
     ),
     ({"simulation.drop_unmarkable": True}, "simulation.drop_unmarkable: no port marks"),
+    ({"simulation.mark_from_packets": 30}, "simulation.mark_from_packets: no host's TCP reads marks"),
     (
         {"simulation.profile": "ns2", "fabric.access.rate_mbps": None},
         "fabric.access.rate_mbps: a simulated link",
@@ -139,10 +140,10 @@ def test_check_names_the_line_of_what_a_simulation_refuses(tmp_path: Path) -> No
 def test_a_point_of_a_sweep_is_named_by_check_too(tmp_path: Path) -> None:
     spec = tmp_path / "mine.yaml"
     axis = "sweep:\n  - {label: marks, fields: [simulation.mark_from_packets], values: [30, 300]}\n"
-    spec.write_text(f"{PRESET}{axis}", encoding="utf-8")
+    spec.write_text(f"{PRESET}simulation: {{congestion_control: dctcp}}\n{axis}", encoding="utf-8")
     answer = CliRunner().invoke(capstan, ["check", str(spec)])
     assert answer.exit_code == 1
-    assert f"{spec}:{len(PRESET.splitlines()) + 2}:" in answer.stderr
+    assert f"{spec}:{len(PRESET.splitlines()) + 3}:" in answer.stderr
     assert "marks = 300: simulation.mark_from_packets: 300, but at most 256" in answer.stderr
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from heapq import nlargest
+from math import inf
 from typing import Any, Literal
 
 from controller.schemes.hosts import PFabric
@@ -16,6 +18,7 @@ from simulation.spec_marks import has_rooms, mark_from, need_marks
 from simulation.spec_scheme import SimulatedScheme
 from simulation.spec_transport import transport_of, transport_under
 from simulation.tcp import Tcp
+from topologies.links import Link
 
 ByLink = Literal["none", "hosts", "all"]
 
@@ -159,9 +162,16 @@ def _access_packet_time_s(spec: Spec) -> float:
 
 
 def _round_trip_s(spec: Spec) -> float:
-    """Return what a full packet and an acknowledgement as long take on the longest way through idle links."""
+    """Return what a full packet and an acknowledgement as long take at most through idle links: two of each tier."""
     fabric = spec.fabric
-    inner = 2 if fabric.topology == "leaf-spine" else 4
-    packets_s = 2 * _access_packet_time_s(spec) + inner * spec.packet_time_s
-    delays_s = (2 * fabric.access.delay_ms + inner * fabric.link.delay_ms) / 1e3
-    return 2 * (packets_s + delays_s)
+    tiers: dict[str, list[float]] = {}
+    for name in fabric.link_names():
+        lower, _, upper = name.partition("-")
+        if name not in fabric.down:
+            crossing_s = _crossing_s(fabric.link_named(name), fabric.mtu)
+            tiers.setdefault(lower[0] + upper[0], []).append(crossing_s)
+    return 2 * sum(sum(nlargest(2, crossings_s)) for crossings_s in tiers.values())
+
+
+def _crossing_s(link: Link, packet_bytes: int) -> float:
+    return packet_bytes * 8 / ((link.rate_mbps or inf) * 1e6) + link.delay_ms / 1e3

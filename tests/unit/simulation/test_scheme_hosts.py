@@ -114,6 +114,16 @@ def test_pfabrics_time_outs_are_of_the_slowest_link_so_a_faster_core_leaves_them
     [
         ({"fabric": FabricSpec(link=Link(5, 20), access=Link(5))}, "dctcp", {}, "none would be marked"),
         ({"fabric": FabricSpec(link=Link(5, delay_ms=30), access=Link(5))}, "pfabric", {}, "acknowledged"),
+        ({"fabric": FabricSpec(link=Link(5), access=Link(5), mtu=9000)}, "pfabric", {}, "acknowledged"),
+        *(
+            (
+                {"fabric": FabricSpec(link=Link(5), access=Link(5), overrides={name: link})},
+                "pfabric",
+                {},
+                "acknowledged",
+            )
+            for name, link in (("h1-l1", Link(0.2)), ("l1-s1", Link(5, delay_ms=50)))
+        ),
         ({}, "pfabric", {"pfabric": {"timeout_packet_times": 2}}, "timeout_packet_times by more"),
     ],
 )

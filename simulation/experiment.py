@@ -272,14 +272,13 @@ def _notices(case: Case) -> list[str]:
     """Return what people must know of a simulated result."""
     tcp, clock = case.transport, case.schemes[0][1].clock
     profile = case.spec.simulation.profile or case.spec.transport.profile
-    notices = [
-        f"Simulated, packet by packet: {transport_words(tcp, profile)}. {_rooms(case)} "
-        f"{'Hosts take no time.' if case.setting.fabric.shaped else 'Hosts and switches take no time.'}"
-    ]
+    at_once = "" if case.setting.fabric.shaped else " Hosts and switches take no time."
+    notices = [f"Simulated, packet by packet: {transport_words(tcp, profile)}. {_rooms(case)}{at_once}"]
     if case.setting.fabric.shaped:
         notices.append(
             "Links are shapers, as the lab's: a packet is at the far end as soon as it may be sent, and the next one "
-            f"waits for as long as its bits take; a switch takes {SWITCH_PS / 10**6:g} us for each."
+            "waits for as long as its bits take; a switch, or the host that sends it, takes "
+            f"{SWITCH_PS / 10**6:g} us for each."
         )
     if case.mark_from:
         others = ", and drop there what cannot be marked" if case.spec.simulation.drop_unmarkable else ""

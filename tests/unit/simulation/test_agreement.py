@@ -112,6 +112,7 @@ def test_links_like_the_labs_take_a_packets_own_time_from_its_flow(simulated: di
     shaped = simulate_document(spec, shaped=True)[0]
     assert any("Links are shapers" in notice for notice in shaped["notices"])
     assert not any("Links are shapers" in notice for notice in simulated["notices"])
+    assert not any("take no time" in notice for notice in shaped["notices"]), "hosts take some, too"
     of_shapers, of_wires = (of["schemes"]["ecmp"]["short"]["afct_ms"] for of in (shaped, simulated))
     assert of_shapers < of_wires
 

@@ -9,6 +9,11 @@ use crate::Error;
 pub use fat_tree::FatTree;
 pub use leaf_spine::LeafSpine;
 
+/// Numbers of paths, of 2 B each, that are kept at most where links are down: 2 GiB.
+const MOST_KEPT: u64 = 1 << 30;
+/// As many of them as the list of a pair of leaves takes beside its own.
+const BESIDE: u64 = 12;
+
 /// Between which tiers a link leads, and in which direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
@@ -211,7 +216,13 @@ impl Topology {
         if let Some(link) = hosts_down {
             return Err(Error(format!("link {link} is a host's only one: it may be slow but not down")));
         }
-        let leaves = self.leaves();
+        let (leaves, paths) = (self.leaves(), self.every.len());
+        if u64::from(leaves).pow(2) * (paths as u64 + BESIDE) > MOST_KEPT {
+            return Err(Error(format!(
+                "links are down, so the paths between {leaves} leaves, up to {paths} for each pair, are kept one \
+                 by one, which takes more than 2 GiB: take no link down, or simulate a smaller fabric"
+            )));
+        }
         let mut host_of = vec![0; leaves as usize];
         (0..self.hosts()).for_each(|host| host_of[self.leaf_of(host) as usize] = host);
         let mut alive = Vec::with_capacity((leaves * leaves) as usize);
@@ -253,5 +264,19 @@ mod tests {
                 assert_eq!(topology.leads_to_host(number), link.tier == Tier::HostDown, "link {number}");
             }
         }
+    }
+
+    #[test]
+    fn paths_that_no_memory_holds_are_refused_where_a_link_is_down() {
+        let (host_rate, spine_rate) = (Rate::new(10_000_000_000), Rate::new(10_000_000_000));
+        let of = |leaves| LeafSpine { leaves, hosts_per_leaf: 1, spines: 2, host_rate, spine_rate, delay: 1 };
+        let damaged = |leaves| {
+            let down = Change { link: of(leaves).leaf_up(0, 1), rate: 0, delay: None };
+            Topology::new(Shape::LeafSpine(of(leaves)), &[down])
+        };
+        assert_eq!(damaged(200).unwrap().paths(0, 199), [0]);
+        assert!(Topology::new(Shape::LeafSpine(of(20_000)), &[]).is_ok());
+        let error = damaged(20_000).unwrap_err();
+        assert!(error.0.contains("between 20000 leaves, up to 2 for each pair"), "{error}");
     }
 }

@@ -44,6 +44,9 @@ use channel::Channel;
 use host::Host;
 use switching::Switching;
 
+/// What agents' paths and peers may take, bytes.
+const MOST_BYTES: u64 = 8 << 30;
+
 /// Ports of a flow, and whether it goes on until the run is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -123,6 +126,21 @@ impl Settings {
     }
 }
 
+/// Return an error where the agents of so many hosts, which know so many paths together, take more than `MOST_BYTES`.
+fn check_memory(hosts: u64, paths: u64) -> Result<(), Error> {
+    // in a set of a leaf's a path takes some 5 B; a host that may be spoken to takes 8
+    let bytes = 5 * paths + 8 * hosts * hosts;
+    if bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    Err(Error(format!(
+        "the agents of {hosts} hosts know {paths} paths together, which takes {} GiB of memory, more than {} GiB: give \
+         fewer hosts, leaves or paths",
+        bytes.div_ceil(1 << 30),
+        MOST_BYTES >> 30
+    )))
+}
+
 /// A flow that has ended, whose agents may still get some of its packets.
 struct Lingering {
     until: Time,
@@ -168,6 +186,10 @@ impl Overlay {
         };
         let places: Vec<Place> = (0..topology.hosts()).map(place).collect();
         let paths = central::live_paths(topology, settings.clock);
+        let known = |place: &Place| -> u64 {
+            paths[usize::from(place.leaf)].stamps.values().map(|stamps| stamps.len() as u64).sum()
+        };
+        check_memory(places.len() as u64, places.iter().map(known).sum())?;
         let connection = connection.unwrap_or_default();
         let hosts = places.iter().map(|&place| {
             let paths = paths[usize::from(place.leaf)].clone();
@@ -263,6 +285,23 @@ impl Overlay {
         }
         if let Some((_, flow)) = self.hosts[to.host as usize].end_sent(FlowKey::V4(inner::back(key)), now) {
             self.hosts[from.host as usize].end_received(to, flow);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_that_no_memory_holds_are_refused() {
+        for (hosts, leaves, paths) in [(4, 1, 2), (144, 8, 16), (2662, 241, 121)] {
+            assert_eq!(check_memory(hosts, hosts * leaves * paths), Ok(()));
+        }
+        for (hosts, leaves, paths) in [(30_000, 254, 255), (64_770, 1, 1)] {
+            let error = check_memory(hosts, hosts * leaves * paths).unwrap_err();
+            assert!(error.0.contains(&format!("of {hosts} hosts know")), "{error}");
+            assert!(error.0.contains("more than 8 GiB: give fewer hosts"), "{error}");
         }
     }
 }

@@ -134,8 +134,8 @@ fn check_memory(hosts: u64, paths: u64) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error(format!(
-        "the agents of {hosts} hosts know {paths} paths together, which takes {} GiB of memory, more than {} GiB: give \
-         fewer hosts, leaves or paths",
+        "the agents of {hosts} hosts know {paths} paths together, which takes {} GiB of memory, \
+         more than {} GiB: give fewer hosts, leaves or paths",
         bytes.div_ceil(1 << 30),
         MOST_BYTES >> 30
     )))

@@ -219,8 +219,8 @@ impl Topology {
         let (leaves, paths) = (self.leaves(), self.every.len());
         if u64::from(leaves).pow(2) * (paths as u64 + BESIDE) > MOST_KEPT {
             return Err(Error(format!(
-                "links are down, so the paths between {leaves} leaves, up to {paths} for each pair, are kept one \
-                 by one, which takes more than 2 GiB: take no link down, or simulate a smaller fabric"
+                "links are down, so the paths between {leaves} leaves, up to {paths} for each pair, are \
+                 kept one by one, which takes more than 2 GiB: take no link down, or simulate a smaller fabric"
             )));
         }
         let mut host_of = vec![0; leaves as usize];

@@ -268,6 +268,11 @@ def _of_schemes(case: Case) -> Iterator[tuple[SchemeChoice, SimulatedHosts]]:
             yield choice, hosts
 
 
+def _choosing_by_handshakes(case: Case) -> list[str]:
+    """Return the schemes under which the first of two connections that is open sends."""
+    return [choice.label for choice, scheme in case.schemes if scheme.scheme.replication == "syn"]
+
+
 def _notices(case: Case) -> list[str]:
     """Return what people must know of a simulated result."""
     tcp, clock = case.transport, case.schemes[0][1].clock
@@ -301,6 +306,11 @@ def _notices(case: Case) -> list[str]:
             f"Flows that ask get their grants {2 * delay_ps / 1e6:g} us after their requests{lost}."
         )
     notices += [f"Under {choice.label} {hosts.words()}." for choice, hosts in _of_schemes(case)]
+    if not case.transport.opening and (labels := _choosing_by_handshakes(case)):
+        notices.append(
+            f"Under {', '.join(labels)} both connections of a short flow send until one of them has ended, as with "
+            "`replication: flow`: this TCP has no handshake that would choose one (profile linux has)."
+        )
     if clock > 1:
         notices.append(
             f"Agents' clocks go {clock:.3g} times faster than time: a packet takes 0.6 ms of them, as at 20 Mbit/s."

@@ -74,6 +74,15 @@ def test_a_result_says_which_profile_it_is_of(transport: Transport, asked: Any, 
     assert any(words in notice for notice in document["notices"])
 
 
+@pytest.mark.parametrize(("profile", "said"), [("linux", False), ("ns2", True), ("datacenter", True)])
+def test_a_result_says_where_no_handshake_chooses_between_copies(profile: str, said: bool) -> None:
+    schemes = load_spec("small", ("repflow", "repsyn")).spec.schemes
+    document, runs = simulate_document(replace(small(profile=profile), schemes=schemes, baseline="repflow"))
+    assert any("repsyn both connections" in notice for notice in document["notices"]) == said
+    by_flow, by_syn = ([flow.fct_s for flow in run.flows] for run in runs)
+    assert (by_flow == by_syn) == said
+
+
 def test_single_settings_go_over_the_profile() -> None:
     asked = SimulatedTcp(3, 40, 20.0, 5.0, 4, True, False, None, 3, 7.0)
     tcp = transport_of(small(profile="ns2", tcp=asked))

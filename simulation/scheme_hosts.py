@@ -158,7 +158,10 @@ def _pfabric(spec: Spec, scheme: SimulatedScheme, settings: PFabric) -> PFabricH
 
 
 def _access_packet_time_s(spec: Spec) -> float:
-    return PACKET_BYTES * 8 / ((spec.fabric.access.rate_mbps or 0.0) * 1e6)
+    """Return the seconds that a packet takes on the slowest link of a host."""
+    fabric = spec.fabric
+    links = [fabric.link_named(name) for name in fabric.link_names() if name.startswith("h")]
+    return max(PACKET_BYTES * 8 / ((link.rate_mbps or inf) * 1e6) for link in links)
 
 
 def _round_trip_s(spec: Spec) -> float:

@@ -166,6 +166,38 @@ def test_a_python_that_is_too_old_is_named_before_anything_is_installed_for_it(t
     ]
 
 
+A_PYTHON = """#!/bin/sh
+case "$*" in
+    *'import mininet'*) echo /of/the/system ;;
+    *version_info*) echo 3.11 ;;
+    *'-m venv'*) mkdir -p "$4/bin" "$4/lib/python3.11/site-packages" && ln -s /bin/true "$4/bin/python" ;;
+esac
+"""
+
+
+def test_mininet_is_linked_where_the_set_up_has_installed_python_first(tmp_path: Path) -> None:
+    """As on a machine with nothing installed."""
+    python = tmp_path / "python3"
+    (tmp_path / "package").write_text(A_PYTHON)
+    (tmp_path / "package").chmod(0o755)
+    (tmp_path / "capstan").touch()
+    part = tmp_path / "environment"
+    part.write_text((ROOT / "setup" / "environment").read_text().replace("/usr/bin/python3", str(python)))
+    script = [
+        "set -euo pipefail; set_up_key() { echo key; }",
+        f"root={tmp_path} venv={tmp_path}/.venv here={tmp_path}/capstan lock=requirements.lock needs_root=",
+        f"source {part}",
+        "environment_is_here() { false; }; mininet_is_here() { false; }",
+        "native_is_here() { :; }; page_is_here() { :; }",
+        f"set_up_packages() {{ mv {tmp_path}/package {python}; }}",
+        "set_up",
+    ]
+    done = shell(script)
+    assert done.returncode == 0, done.stdout + done.stderr
+    link = tmp_path / ".venv" / "lib" / "python3.11" / "site-packages" / "mininet"
+    assert str(link.readlink()) == "/of/the/system"
+
+
 @pytest.mark.slow
 def test_a_changed_lock_keeps_what_else_the_environment_holds(tmp_path: Path) -> None:
     environment = tmp_path / ".venv"

@@ -101,6 +101,9 @@ cat /proc/$$/cmdline > '{folder}'/seen/$number.argv
 """
 
 
+MININET = Path(".venv/lib/python3/site-packages/mininet")
+
+
 @pytest.fixture
 def unprivileged() -> Iterator[Unprivileged]:
     with tempfile.TemporaryDirectory(prefix="capstan-launcher-") as place:
@@ -108,9 +111,10 @@ def unprivileged() -> Iterator[Unprivileged]:
         for name in ("capstan", "requirements.lock"):
             shutil.copy(ROOT / name, folder / name)
         shutil.copytree(ROOT / "setup", folder / "setup")
-        for name in ("seen", "bin", ".venv/bin"):
+        for name in ("seen", "bin", ".venv/bin", str(MININET)):
             (folder / name).mkdir(parents=True)
         (folder / ".venv" / "bin" / "python").symlink_to("/usr/bin/python3")
+        (folder / MININET / "net.py").touch()
         sums = subprocess.run(
             ["sha256sum", "setup/environment", "requirements.lock"],
             cwd=folder,
@@ -172,6 +176,22 @@ def test_what_speaks_to_a_lab_becomes_root(unprivileged: Unprivileged, arguments
     assert [asked for asked, _ in unprivileged.seen()] == [
         ["--", f"{unprivileged.folder}/capstan", *arguments]
     ]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root the checkout is this user's")
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [(("exec", "h1"), 0, ""), (("show", "--help"), 1, "Mininet is not in the Python environment")],
+)
+def test_a_link_to_mininet_is_made_by_root_or_asked_of_the_owner(
+    unprivileged: Unprivileged, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    (unprivileged.folder / MININET / "net.py").unlink()
+    done = unprivileged.start(*arguments)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(unprivileged.seen()) == 1 - code
 
 
 def test_a_proxys_password_is_no_argument_where_packages_are_installed(unprivileged: Unprivileged) -> None:

@@ -285,7 +285,8 @@ def end_lab(lab_id: str, home: int | None, look_again_s: float = 0.0) -> Ended:
     if record is not None and record.group is not None and lab_of_group(record.group.name) == lab_id:
         groups = (str(record.group),) if record.group.exists() and dissolve(record.group) else ()
     directories: tuple[str, ...] = ()
-    with _locked():
+    # Behind a process that hangs with the lock the directory stays: the lab's reaper removes it, or `clean`.
+    with suppress(LabError), _locked(LOCK_S):
         directory = RUN_ROOT / lab_id  # last: until it is gone, no other lab takes the id
         if directory.exists():
             _remove(directory)
@@ -328,11 +329,14 @@ def end_lab_of(lab_id: str, launcher_pid: int, home: int | None) -> None:
 
 
 def clean() -> list[Ended]:
-    """End what dead labs left, and only that. Returns what was ended, one entry a lab."""
+    """End what dead labs left, and only that. Returns what was ended, one entry a lab.
+
+    Raises LabError if another process holds the lock over the labs for longer than LOCK_S.
+    """
     dead = [record for record in labs() if not record.alive]
     ended = [end_lab(record.lab_id, record.home_network) for record in dead]
     if RUN_ROOT.exists():
-        with _locked():  # which removes an empty /run/capstan
+        with _locked(LOCK_S):  # which removes an empty /run/capstan
             for draft in RUN_ROOT.glob(".*-*"):  # no lab is registering now
                 shutil.rmtree(draft, ignore_errors=True)
     return ended

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import secrets
@@ -132,6 +133,24 @@ def test_what_is_not_a_lab_is_left_alone(run_root: Path) -> None:
     assert registry.labs() == []
     assert registry.clean() == []
     assert sorted(os.listdir(run_root)) == ["broken", "notes"]
+
+
+def test_no_end_of_a_lab_waits_for_ever_for_a_process_that_hangs_with_the_lock(
+    run_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "LOCK_S", 0.1)
+    record = registry.register(ABC)
+    replace(record, launcher_pid=ended_process()).save()
+    handle = os.open(run_root, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        assert registry.end_lab(ABC, None).directories == ()
+        with pytest.raises(LabError, match=r"holds the lock on .* for more than 0.1 s: `fuser"):
+            registry.clean()
+    finally:
+        os.close(handle)
+    assert [ended.directories for ended in registry.clean()] == [(str(record.run_dir),)]
+    assert not run_root.exists()
 
 
 def test_marks_are_whole_variables() -> None:

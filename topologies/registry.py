@@ -275,23 +275,28 @@ def end_lab(lab_id: str, home: int | None, look_again_s: float = 0.0) -> Ended:
     home: inode of the network namespace that it was started from. look_again_s: if above 0, look a second time after
     so many seconds: a program that a killed launcher had just started may still have made something.
     """
+    record = _load(RUN_ROOT / lab_id)
     processes, interfaces = _end_once(lab_id, home)
     if look_again_s:
         time.sleep(look_again_s)
         late = _end_once(lab_id, home)
         processes, interfaces = processes + late[0], interfaces + late[1]
-    record = _load(RUN_ROOT / lab_id)
     groups: tuple[str, ...] = ()
     if record is not None and record.group is not None and lab_of_group(record.group.name) == lab_id:
         groups = (str(record.group),) if record.group.exists() and dissolve(record.group) else ()
     directories: tuple[str, ...] = ()
     # Behind a process that hangs with the lock the directory stays: the lab's reaper removes it, or `clean`.
     with suppress(LabError), _locked(LOCK_S):
-        directory = RUN_ROOT / lab_id  # last: until it is gone, no other lab takes the id
-        if directory.exists():
+        # Last: until it is gone, no other lab takes the id. It may be gone, and another's: several may end one lab.
+        directory = RUN_ROOT / lab_id
+        if directory.exists() and _launcher(_load(directory)) == _launcher(record):
             _remove(directory)
             directories = (str(directory),)
     return Ended(lab_id, processes, interfaces, directories, groups)
+
+
+def _launcher(record: LabRecord | None) -> tuple[int, int] | None:
+    return None if record is None else (record.launcher_pid, record.launcher_start)
 
 
 def _remove(directory: Path) -> None:
@@ -333,8 +338,11 @@ def clean() -> list[Ended]:
 
     Raises LabError if another process holds the lock over the labs for longer than LOCK_S.
     """
-    dead = [record for record in labs() if not record.alive]
-    ended = [end_lab(record.lab_id, record.home_network) for record in dead]
+    ended = []
+    for record in labs():
+        # Looked at anew: to end the labs before took its time, in which this one may have become another of its name.
+        if not record.alive and _launcher(_load(record.run_dir)) == _launcher(record):
+            ended.append(end_lab(record.lab_id, record.home_network))
     if RUN_ROOT.exists():
         with _locked(LOCK_S):  # which removes an empty /run/capstan
             for draft in RUN_ROOT.glob(".*-*"):  # no lab is registering now

@@ -135,6 +135,40 @@ def test_what_is_not_a_lab_is_left_alone(run_root: Path) -> None:
     assert sorted(os.listdir(run_root)) == ["broken", "notes"]
 
 
+def test_clean_spares_a_lab_that_took_the_name_of_a_dead_one_meanwhile(
+    run_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = f"a{TAG}", f"b{TAG}"
+    for lab_id in (first, second):
+        replace(registry.register(lab_id), launcher_pid=ended_process()).save()
+    end_lab = registry.end_lab
+
+    def end_both(lab_id: str, home: int | None) -> registry.Ended:
+        ended = end_lab(lab_id, home)
+        end_lab(second, home)  # as its reaper does
+        registry.register(second)
+        return ended
+
+    monkeypatch.setattr(registry, "end_lab", end_both)
+    assert [ended.lab_id for ended in registry.clean()] == [first]
+    assert registry.find_lab().lab_id == second
+
+
+def test_the_end_of_a_lab_leaves_the_directory_to_another_that_took_its_name_meanwhile(
+    run_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = registry.register(ABC)
+    replace(record, launcher_pid=ended_process()).save()
+
+    def become_another(*_: object) -> tuple[tuple[()], tuple[()]]:
+        record.save()
+        return (), ()
+
+    monkeypatch.setattr(registry, "_end_once", become_another)
+    assert registry.end_lab(ABC, None).directories == ()
+    assert registry.find_lab(ABC) == record
+
+
 def test_no_end_of_a_lab_waits_for_ever_for_a_process_that_hangs_with_the_lock(
     run_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,34 @@ def test_a_controller_that_waits_for_its_database_ends_when_asked(tmp_path: Path
         waiting.wait()
 
 
+def test_a_controller_whose_database_does_not_come_says_after_how_long_and_why(tmp_path: Path) -> None:
+    now = tmp_path / "now"
+    now.write_text("1000")
+    programs = {
+        "python": "echo Traceback >&2; echo 'OperationalError: refused' >&2; echo 'Is it running?' >&2; exit 1",
+        "date": f"cat '{now}'",
+        "sleep": f"later=$(($(cat '{now}') + 30)); echo $later >'{now}'",
+    }
+    for name, does in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    ran = subprocess.run(
+        ["sh", ROOT / "docker" / "controller"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "CAPSTAN_PROFILES": "postgres"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.splitlines() == [
+        "no database at /var/lib/capstan/postgres-run after 60 s: docker-compose logs postgres; the last try said:",
+        "OperationalError: refused",
+        "Is it running?",
+    ]
+    assert now.read_text() == "1060\n", "by the clock: a try takes its time, too"
+
+
 @pytest.fixture
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Yield a directory with a path short enough for a socket, of the user that the server runs as."""

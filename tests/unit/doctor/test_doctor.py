@@ -18,6 +18,7 @@ from doctor.facts import NO_PRESSURE, Attempt, Facts
 from doctor.judgement import LEAST_DISK, LEAST_MEMORY, DoctorReport, judge, lines
 from doctor.probes import (
     apparmor_profile,
+    congestion_available,
     examine,
     memory_available,
     nearest_directory,
@@ -114,7 +115,9 @@ def test_a_lab_can_be_built_exactly_where_nothing_that_it_needs_is_lacking(
     assert report.lab == (not lacking)
     for finding in report.wrong:
         assert finding.advice, finding
-        assert finding.state == ("lacks" if finding.part == "lab" else "limited")
+        needs_root = finding.name == "cubic" and not root
+        bad = "lacks" if finding.part == "lab" else "limited"
+        assert finding.state == ("unknown" if needs_root else bad)
     text = "\n".join(lines(report.wrong))
     assert all(finding.value in text and finding.advice in text for finding in report.wrong)
 
@@ -195,6 +198,20 @@ def test_what_the_kernel_reports_is_read() -> None:
     assert seccomp_mode("NoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n") == 2
     assert seccomp_mode("") == 0
     assert isinstance(apparmor_profile(), str)
+
+
+def test_a_congestion_control_is_loaded_before_the_kernel_is_asked_what_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = ["reno"]
+
+    def load(_socket: object, *option: object) -> None:
+        assert option[-1] == b"cubic"
+        loaded.append("cubic")
+
+    monkeypatch.setattr("socket.socket.setsockopt", load)
+    monkeypatch.setattr("doctor.probes.read_file", lambda _path: " ".join(loaded) + "\n")
+    assert congestion_available() == ("reno", "cubic")
 
 
 def test_free_space_is_that_of_the_nearest_directory_there_is(tmp_path: Path) -> None:

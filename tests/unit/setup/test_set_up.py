@@ -49,6 +49,27 @@ def test_a_rust_that_is_new_enough_is_found(
     assert done.stdout.strip() == str({"path": path, "home": home}[found])
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="sudo makes root of a user")
+@pytest.mark.parametrize(("owner", "is_found"), [(65534, True), (0, False)])
+def test_the_rustup_of_who_calls_sudo_is_found_in_that_users_checkout_alone(
+    tmp_path: Path, owner: int, is_found: bool
+) -> None:
+    old = a_rust(tmp_path / "bin", "1.84.0")
+    good = a_rust(tmp_path / ".rustup" / "toolchains" / "stable" / "bin", "1.95.0")
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    os.chown(checkout, owner, owner)
+    script = [
+        "set -euo pipefail",
+        f"source '{ROOT}/setup/native'; root={checkout}",
+        f"getent() {{ echo user:x:$2:$2::{tmp_path}:/bin/sh; }}",
+        "find_rust 1.85 || true; echo $rust",
+    ]
+    done = shell(script, env={"PATH": f"{old}:/usr/bin:/bin", "HOME": "/nonexistent", "SUDO_UID": "65534"})
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout.strip() == str(good)) is is_found
+
+
 def compiling(place: Path, cargo: str, then: str) -> subprocess.CompletedProcess[str]:
     """Run set-up's shell in *place*: it begins to compile by a cargo that does this, then something."""
     rust = a_rust(place / "bin", "1.95.0")

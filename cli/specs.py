@@ -10,7 +10,7 @@ import click
 
 from cli.console import fail
 from controller.schemes import loader
-from controller.schemes.overrides import overrides_problem
+from controller.schemes.overrides import overrides_problem, with_overrides
 from controller.schemes.scheme import Scheme
 from experiments.spec import check as checking
 from experiments.spec.serialized import spec_text
@@ -23,8 +23,10 @@ from experiments.spec.spec import (
     title_with,
     with_all_schemes,
 )
-from experiments.spec.sweep import SweepError, for_schemes, only, with_own_claims
+from experiments.spec.sweep import SweepError, for_schemes, only, points, with_own_claims
 from plain.bounds import first_beyond
+from plain.overrides import merge
+from plain.reading import PlainError
 from plain.text_file import read_text
 from plain.yaml_source import Problem, Source, path_of, read
 from simulation.no_lab import no_lab
@@ -125,17 +127,31 @@ def simulation_problems(loaded: LoadedSpec) -> list[Problem]:
 
 
 def need_path_policy(spec: Spec, file: Path | None) -> None:
-    """Raise PathFileError if *file* holds no path policy; end if a scheme asks for one and *file* is None (2)."""
+    """Raise PathFileError if *file* holds no path policy; end if a scheme asks for one and *file* is None (2).
+
+    A scheme as the spec has it at any point of its sweep, overrides and all.
+    """
     if file is not None:
         # with the compiled policies, which `check` and every command's --help do without
         from host_agent.paths.own import read_path_policy
 
         read_path_policy(file)
         return
-    for choice in spec.schemes:
-        scheme = loader.load(choice.name)
-        if "file" in (scheme.short.entropy, scheme.long.entropy, scheme.control.entropy):
-            fail(f"scheme {choice.name}: has `entropy: file`: give your file with --path-policy FILE", code=2)
+    seen = set()
+    for point in points(spec):
+        for choice in point.spec.schemes:
+            overrides = merge(point.spec.policy, choice.overrides)
+            if (one := (choice.name, repr(overrides))) in seen:
+                continue
+            seen.add(one)
+            try:
+                scheme = with_overrides(loader.load(choice.name), overrides)
+            except PlainError:  # said, with its place, where the scheme is made to be run
+                continue
+            if "file" in (scheme.short.entropy, scheme.long.entropy, scheme.control.entropy):
+                fail(
+                    f"scheme {choice.name}: has `entropy: file`: give your file with --path-policy FILE", code=2
+                )
 
 
 def print_problems(path: str, problems: list[Problem]) -> None:

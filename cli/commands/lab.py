@@ -42,7 +42,7 @@ def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None
     problem = first_lab_problem(single.schemes, single.policy) or single.fabric.lab_problem
     if problem is not None:
         fail(f"{spec}: {problem}")
-    need_path_policy(single, path_policy)
+    need_path_policy(dataclasses.replace(single, sweep=()), path_policy)
     deployment = Deployment(
         single,
         on_stage=lambda text: progress.print(text, markup=False),

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from cli.app import capstan
-from cli.specs import load_spec
+from cli.specs import load_spec, need_path_policy
 from engine.submission import read_submission
 from engine.submission_bodies import SubmissionBody, SubmissionError
-from experiments.spec.spec import SchemeChoice, Spec
+from experiments.spec.spec import Axis, SchemeChoice, Spec
 from host_agent.paths.own import read_path_policy
 from simulation.batch import prepare, simulate
 from simulation.fabrics import SettingsError
@@ -97,6 +98,23 @@ def test_without_a_file_it_says_what_to_give(tmp_path: Path) -> None:
     )
     with pytest.raises(SubmissionError, match="--path-policy FILE"):
         read_submission(body)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"policy": {"long.entropy": "file"}},
+        {"schemes": (SchemeChoice("ecmp", "ecmp", {"long.entropy": "file"}),)},
+        {"sweep": (Axis("paths", ("policy.long.entropy",), ("file",)),)},
+    ],
+    ids=["of all schemes", "of one", "at a point of a sweep"],
+)
+def test_a_file_is_asked_for_by_what_an_experiment_makes_of_its_schemes(change: dict[str, Any]) -> None:
+    spec = load_spec("small", ("ecmp",)).spec
+    need_path_policy(spec, None)
+    with pytest.raises(SystemExit) as ended:
+        need_path_policy(replace(spec, **change), None)
+    assert ended.value.code == 2
 
 
 def test_schemes_without_the_file_are_as_they_are_without_it() -> None:

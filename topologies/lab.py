@@ -27,12 +27,7 @@ from topologies.open_files import allow_open_files
 from topologies.ovs import OvsSwitch, SwitchSetting, create_database, faster_allocator
 from topologies.port_trees import PortTrees
 from topologies.port_writer import PortWriter
-from topologies.processes import (
-    Spawner,
-    lab_environment,
-    network_mark_line,
-    own_network,
-)
+from topologies.processes import Spawner, lab_environment, network_mark_line, own_network
 from topologies.reaper import start_reaper
 from topologies.redial import Redialer
 from topologies.registry import (
@@ -195,6 +190,10 @@ class Lab:
     def ends(self, name: str) -> LabLink:
         """Return Mininet's object of one link, with its interfaces. Raises LabError for a name that is none."""
         return self._running_links().find(name)
+
+    def port(self, interface: str) -> tuple[Link, int]:
+        """Return what a port has now, by its interface: its shape, and how many queues, each with that buffer."""
+        return self._running_links().trees.port(interface)
 
     def port_counters(self, name: str) -> tuple[PortCounters, PortCounters]:
         """Return the counters of both ends of a link, the end named first in the link's name first."""

@@ -92,6 +92,14 @@ class PortTrees:
                 for name, queues in wanted.items()
             }
 
+    def port(self, name: str) -> tuple[Link, int]:
+        """Return what an interface has now: its shape, and how many queues, each with that buffer."""
+        with self._lock:
+            shape, queues = self._shape(name), self._queues[name]
+        if queues.buffer_packets is not None:
+            shape = replace(shape, buffer_packets=queues.buffer_packets, buffer_bytes=None)
+        return shape, 1 if shape.rate_mbps is None else queues.number
+
     def counters(self, node: str) -> dict[str, tuple[QueueCounters, ...]]:
         """Return what the queues of a switch's ports hold and have sent, by interface."""
         shown = self._inside(node, partial(run, ["tc", "-s", "-j", "qdisc", "show"])).result()

@@ -263,16 +263,16 @@ def _links(lab: Lab) -> tuple[list[CapturedLink], dict[str, dict[str, int]]]:
     links: list[CapturedLink] = []
     rows: dict[str, dict[str, int]] = {}
     for link in lab.net.links:
-        shape = lab.links[link.name]
         for near, far in ((link.intf1, link.intf2), (link.intf2, link.intf1)):
             rows.setdefault(far.node.name, {})[far.name] = len(links)
+            shape, queues = lab.port(near.name)
             links.append(
                 CapturedLink(
                     source=near.node.name,
                     destination=far.node.name,
                     bps=round((shape.rate_mbps or 0) * 1e6),
                     delay_ps=round(shape.delay_ms * 10**9) if lab.has_netem else 0,
-                    room=shape.full_packets(FRAME_BYTES),
+                    room=queues * shape.full_packets(FRAME_BYTES),
                 )
             )
     return links, rows

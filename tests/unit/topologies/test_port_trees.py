@@ -126,3 +126,10 @@ def test_a_delay_that_a_link_cannot_have_is_the_problem_of_its_ports_alone(
     assert all("dev l1-eth2 " in line for line in lines)
     assert ports.trees.set_queues({"l1-eth1": ONE_QUEUE})["l1-eth1"].problem == ""
     assert not ports.written(), "it has what it had all along"
+
+
+def test_a_port_has_its_own_queues_and_limit(ports: Ports) -> None:
+    asked = replace(EIGHT, buffer_packets=20, limit=PortLimit(rate_bps=5_000_000))
+    ports.trees.set_queues({"l1-eth1": asked})
+    assert ports.trees.port("l1-eth1") == (replace(SHAPE, rate_mbps=5.0, buffer_packets=20), 8)
+    assert ports.trees.port("s1-eth1") == (SHAPE, 1)

@@ -59,9 +59,9 @@ class FabricSpec:
             _check_count(name, getattr(self, name), bounds)
         if self.topology == "fat-tree" and self.k % 2:
             raise FabricSpecError("k", f"must be even, not {self.k}")
-        overrides = {_canonical(name): link for name, link in self.overrides.items()}
+        overrides = {canonical_name(name): link for name, link in self.overrides.items()}
         self._check_buffers(overrides)
-        down = tuple(_canonical(name) for name in self.down)
+        down = tuple(canonical_name(name) for name in self.down)
         object.__setattr__(self, "overrides", overrides)
         object.__setattr__(self, "down", down)
         if overrides or down:
@@ -180,7 +180,8 @@ def _did_you_mean(name: str, known: list[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known[:12])}"
 
 
-def _canonical(name: str) -> str:
+def canonical_name(name: str) -> str:
+    """Return the name of a link as fabrics have it, whichever of its ends *name* has first."""
     end, dash, other = name.partition("-")
     return link_name(end, other) if dash and end and other else name
 

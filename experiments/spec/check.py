@@ -16,6 +16,7 @@ from experiments.spec.sweep import SweepError, check_axes, grid, words
 from plain.reading import PlainError, build, did_you_mean
 from plain.yaml_source import MOST_PROBLEMS, Problem, Source, read, text_of
 from plain.yaml_source import Path as FieldPath
+from topologies.fabric_spec import canonical_name
 
 PRESETS: Final = Path(__file__).parents[1] / "presets"
 _SAME_OF_A_LINK: Final = (("rate_mbps", "rate_gbps"), ("buffer_packets", "buffer_bytes"), ("delay_ms",))
@@ -149,7 +150,7 @@ def _not_reached(fabric: Any, axes: tuple[Axis, ...]) -> Iterator[tuple[FieldPat
     """
     overrides = fabric.get("overrides") if isinstance(fabric, Mapping) else None
     swept: dict[str, FieldPath] = {
-        field: ("sweep", index, "fields", number)
+        _of_link(field): ("sweep", index, "fields", number)
         for index, axis in enumerate(axes)
         for number, field in enumerate(axis.fields)
     }
@@ -161,7 +162,7 @@ def _not_reached(fabric: Any, axes: tuple[Axis, ...]) -> Iterator[tuple[FieldPat
         if where is None:
             continue
         for name, part in overrides.items():
-            own = f"fabric.overrides.{name}"
+            own = _of_link(f"fabric.overrides.{name}")
             given = own in swept or any(one in (part or {}) or f"{own}.{one}" in swept for one in same)
             if not given and (kind == "access") == ("h" in (name[:1], name.partition("-")[2][:1])):
                 yield (
@@ -170,6 +171,14 @@ def _not_reached(fabric: Any, axes: tuple[Axis, ...]) -> Iterator[tuple[FieldPat
                     f"{own}.{same[0]}, too",
                 )
                 break
+
+
+def _of_link(field: str) -> str:
+    """Return a dotted path with the name of an override as fabrics have it."""
+    steps = field.split(".")
+    if steps[:2] == ["fabric", "overrides"]:
+        steps[2:3] = [canonical_name(name) for name in steps[2:3]]
+    return ".".join(steps)
 
 
 def _axis_of(path: str, axes: tuple[Axis, ...]) -> int | None:

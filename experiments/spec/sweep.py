@@ -13,6 +13,7 @@ from capstan_client.errors import FieldError
 from experiments.spec.serialized import spec_to_dict
 from experiments.spec.spec import Axis, Claim, Comparison, Spec, scheme_choice, spec_from_dict
 from plain.shown import shown
+from topologies.fabric_spec import canonical_name
 
 MOST_POINTS: Final = 200
 _OTHER_UNIT: Final[Mapping[str, str]] = {
@@ -204,7 +205,7 @@ def set_field(data: dict[str, Any], field: str, value: Any) -> None:
 
     What a link says of the same in another unit goes: written specs have all rates in Mbit/s, and a buffer of each.
     """
-    *way, last = field.split(".")
+    *way, last = _as_written(data, field.split("."))
     here: Any = data
     for step in way:
         if isinstance(here, list):
@@ -221,6 +222,17 @@ def set_field(data: dict[str, Any], field: str, value: Any) -> None:
         here[last] = value
     else:
         raise TypeError(f"{here!r} has no fields")
+
+
+def _as_written(data: Mapping[str, Any], steps: list[str]) -> list[str]:
+    """Return a path's steps with an override by the name that *data* has: `s1-l1` and `l1-s1` are one link."""
+    fabric = data.get("fabric")
+    overrides = fabric.get("overrides") if isinstance(fabric, Mapping) else None
+    if steps[:2] != ["fabric", "overrides"] or len(steps) < 3 or not isinstance(overrides, Mapping):
+        return steps
+    wanted = canonical_name(steps[2])
+    there = next((name for name in overrides if canonical_name(str(name)) == wanted), steps[2])
+    return [*steps[:2], there, *steps[3:]]
 
 
 def words(axes: Sequence[Axis], ticks: Sequence[Any]) -> str:

@@ -176,6 +176,17 @@ def test_an_axis_gives_what_the_spec_has_in_another_unit(
     assert check(spec_text(swept), "again.yaml", SCHEMES) == []
 
 
+@pytest.mark.parametrize("ends", [("l1-s2", "s2-l1"), ("s2-l1", "l1-s2"), ("s2-l1", "s2-l1")])
+def test_an_axis_over_an_override_reaches_it_whichever_end_is_named_first(ends: tuple[str, str]) -> None:
+    own, swept = ends
+    links = f"link: {{rate_mbps: 4}}, overrides: {{{own}: {{rate_mbps: 2, delay_ms: 7}}}}"
+    text = TEXT.replace("link: {rate_mbps: 4}", links)
+    text = text.replace("[workload.long_flows.number]", f"[fabric.overrides.{swept}.rate_mbps]")
+    assert check(text, "tried.yaml", SCHEMES) == []
+    found = [point.spec.fabric.overrides["l1-s2"] for point in points(load(text, "tried.yaml", SCHEMES))]
+    assert [(link.rate_mbps, link.delay_ms) for link in found[::3]] == [(1.0, 7.0), (3.0, 7.0)]
+
+
 def test_what_an_override_leaves_to_all_links_is_not_swept_without_it() -> None:
     def found(override: str, fields: str = "fabric.link.rate_mbps") -> list[tuple[str, str]]:
         links = f"link: {{rate_mbps: 4}}, overrides: {{l1-s2: {{{override}}}}}"
@@ -187,7 +198,8 @@ def test_what_an_override_leaves_to_all_links_is_not_swept_without_it() -> None:
     assert path == "sweep[0].fields[0]"
     assert "does not reach the override l1-s2, which has no rate_mbps of its own" in message
     assert found("delay_ms: 1, rate_gbps: 0.004") == []
-    assert found("delay_ms: 1", "fabric.link.rate_mbps, fabric.overrides.l1-s2.rate_mbps") == []
+    for name in ("l1-s2", "s2-l1"):
+        assert found("delay_ms: 1", f"fabric.link.rate_mbps, fabric.overrides.{name}.rate_mbps") == []
     assert found("delay_ms: 1", "fabric.access.buffer_packets") == [], "of hosts"
 
 

@@ -59,7 +59,12 @@ class FabricSpec:
             _check_count(name, getattr(self, name), bounds)
         if self.topology == "fat-tree" and self.k % 2:
             raise FabricSpecError("k", f"must be even, not {self.k}")
-        overrides = {canonical_name(name): link for name, link in self.overrides.items()}
+        overrides: dict[str, Link] = {}
+        for given, link in self.overrides.items():
+            name = canonical_name(given)
+            if name in overrides:
+                raise FabricSpecError(f"overrides.{given}", f"is {name}, which is there already: give it once")
+            overrides[name] = link
         self._check_buffers(overrides)
         down = tuple(canonical_name(name) for name in self.down)
         object.__setattr__(self, "overrides", overrides)

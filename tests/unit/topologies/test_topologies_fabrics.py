@@ -185,6 +185,7 @@ def test_round_trip_through_json(spec: FabricSpec, data: st.DataObject) -> None:
         ({"overrides": {"l1-s9": {"rate_mbps": 1}}}, "overrides.l1-s9", "did you mean"),
         ({"overrides": {"l1-s1": {"rate_mbps": 0}}}, "overrides.l1-s1", "rate_mbps"),
         ({"overrides": ["l1-s1"]}, "overrides", "must map"),
+        ({"overrides": {"l1-s1": {}, "s1-l1": {}}}, "overrides.s1-l1", "is l1-s1, which is there already"),
         ({"down": "l1-s1"}, "down", "list"),
         ({"down": ["l1-l2"]}, "down.l1-l2", "no link"),
     ],

@@ -194,15 +194,16 @@ def _program(module: str, *arguments: str, first: str, patience_s: float) -> Ite
             raise ToolError(f"`python -m {module}` was not under way within {patience_s:g} s")
         late.cancel()
         yield process
+    except BaseException:
+        process.kill()  # a signal, or what failed, leaves no block to wait for
+        raise
     finally:
         late.cancel()
         with suppress(OSError, ValueError):
             if process.stdin is not None:
                 process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
-            process.wait(
-                2
-            )  # in the midst of a block, as where a signal ends the benchmark, it would go on for minutes
+            process.wait(2)
         process.kill()
         process.wait()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from benchmarks import overload_agents, overload_bodies
+from benchmarks import overload, overload_agents, overload_bodies
 from benchmarks.openflow_peer import Committed, FrameOut, OpenFlowPeer, packet_in
 from benchmarks.overload_agents import AgentsOverload
 from benchmarks.overload_bodies import BodiesOverload
@@ -196,3 +197,19 @@ def test_bodies_of_the_flood_are_runs_or_as_long_as_one_may_be(
             server.shutdown()
             server.server_close()
     assert set(counts) <= {"answers_201", "answers_422", "sent_bytes"}
+
+
+@pytest.mark.parametrize(("ends", "code"), [(True, -signal.SIGKILL), (False, 0)])
+def test_programs_are_waited_for_unless_the_benchmark_is_ended(
+    ends: bool, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "import sys, time\nprint('ready', flush=True)\nsys.stdin.read()\ntime.sleep(0.5)\n"
+    (tmp_path / "flood.py").write_text(text)
+    monkeypatch.setattr(overload, "ROOT", tmp_path)
+    with (
+        contextlib.suppress(SystemExit),
+        overload._program("flood", first="ready", patience_s=60.0) as program,
+    ):
+        if ends:
+            raise SystemExit(143)
+    assert program.returncode == code

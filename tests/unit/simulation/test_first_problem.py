@@ -18,11 +18,12 @@ from engine.submission import read_submission
 from engine.submission_bodies import SubmissionBody, SubmissionError
 from experiments.spec.check import preset_names
 from experiments.spec.simulated import SharedBuffer, SimulatedTcp, Simulation
-from experiments.spec.spec import SchemeChoice, Spec
+from experiments.spec.spec import Axis, SchemeChoice, Spec
 from simulation.batch import prepare, simulate
 from simulation.experiment import simulate_document
 from simulation.fabrics import SettingsError
 from simulation.first_problem import first_problem
+from simulation.no_lab import no_lab
 from topologies.fabric_spec import FabricSpec
 from topologies.links import Link
 
@@ -275,3 +276,10 @@ def test_what_is_prepared_can_be_run(fabric: FabricSpec, simulation: Simulation,
     case.setting.spec.plan(0)
     for _, run in simulate([case]):
         assert run.flows
+
+
+def test_a_lab_refuses_a_scheme_that_an_axis_makes_one_for_simulations_only() -> None:
+    spec = load_spec("small", ("ecmp",)).spec
+    assert no_lab(replace(spec, sweep=(Axis("paths", ("schemes.0.name",), ("ecmp", "rps")),))) is None
+    swept = replace(spec, sweep=(Axis("transport", ("schemes.0.name",), ("ecmp", "dctcp")),))
+    assert "scheme dctcp: `dctcp` (ports that mark packets) is for simulations only" in str(no_lab(swept))

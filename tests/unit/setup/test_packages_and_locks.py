@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -34,6 +35,15 @@ def test_python_of_the_set_up_imports_nothing_from_the_directory_it_is_started_i
         started += re.findall(r"(?:log_to|exec|!|\$\() *\S*python3?\"? (-\w+)", text)
     assert len(started) >= 5
     assert {flag for flag in started if flag not in ("-I", "-P")} == set()
+
+
+def test_mininet_is_there_for_a_python_without_distutils() -> None:
+    """From 3.12 on only setuptools has it: `.venv` has that, the system's Python need not."""
+    (probes,) = (row[2] for row in rows() if row[0] == "mininet")
+    modules = [probe.removeprefix("module:") for probe in probes.split(",") if probe.startswith("module:")]
+    code = f"import sys; sys.modules['distutils'] = None; import {', '.join(modules)}"
+    done = subprocess.run(["/usr/bin/python3", "-I", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def pins(lock: str) -> dict[tuple[str, str | None], str]:

@@ -256,7 +256,7 @@ def test_of_the_systems_packages_the_environment_sees_mininet_alone(tmp_path: Pa
         "need_python; set_up_environment; ! mininet_is_here || exit 3; link_mininet; mininet_is_here",
         "sed -i s/false/true/ $venv/pyvenv.cfg; touch $venv/of-before",  # as it was made before
         "echo '#' >>$root/requirements.lock; set_up_environment; ! mininet_is_here || exit 4; link_mininet",
-        "$venv/bin/python -c 'import mininet.node, sys; print(sys.path[1:], mininet.__file__)'",
+        "$venv/bin/python -c 'import mininet.log, sys; print(sys.path[1:], mininet.__file__)'",
     ]
     done = shell(script)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -266,6 +266,16 @@ def test_of_the_systems_packages_the_environment_sees_mininet_alone(tmp_path: Pa
     assert not (environment / "of-before").exists()
 
 
+def test_a_link_to_mininet_is_found_whatever_letters_the_checkouts_path_has(tmp_path: Path) -> None:
+    environment = tmp_path / "what [is] *this?" / ".venv"
+    script = [f"groups='any spec' venv='{environment}'", _function("mininet_is_here"), "mininet_is_here"]
+    assert shell(script).returncode == 1
+    module = environment / "lib" / "python3.11" / "site-packages" / "mininet"
+    module.mkdir(parents=True)
+    (module / "net.py").touch()
+    assert shell(script).returncode == 0
+
+
 @pytest.mark.parametrize("sees_all", ["true", "false"])
 def test_an_environment_of_another_program_is_neither_filled_nor_removed(
     tmp_path: Path, sees_all: str

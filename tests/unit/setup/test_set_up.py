@@ -219,6 +219,33 @@ def test_mininet_is_linked_where_the_set_up_has_installed_python_first(tmp_path:
     assert str(link.readlink()) == "/of/the/system"
 
 
+def test_an_environment_that_was_cut_off_while_it_was_removed_is_made_anew(tmp_path: Path) -> None:
+    python = tmp_path / "python3"
+    python.write_text(A_PYTHON)
+    python.chmod(0o755)
+    environment = tmp_path / ".venv"
+    environment.mkdir()
+    (environment / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = true\n")
+    (environment / "capstan-requirements.lock.stamp").write_text("of before\n")
+    part = tmp_path / "environment"
+    part.write_text((ROOT / "setup" / "environment").read_text().replace("/usr/bin/python3", str(python)))
+    script = [
+        "set -euo pipefail; set_up_key() { echo key; }",
+        f"root={tmp_path} venv={environment} log=/dev/null needs_root= lock=requirements.lock here=capstan",
+        f"source {part}",
+    ]
+    cut_off = 'command rm -f "$venv"/capstan-requirements.lock.stamp; exit 3'
+    stand_ins = [
+        f"find() {{ {cut_off}; }}",
+        f'rm() {{ [[ $1 != -rf ]] || {{ {cut_off}; }}; command rm "$@"; }}',
+    ]
+    assert shell([*script, *stand_ins, "set_up_environment"]).returncode == 3
+    done = shell([*script, "set_up_environment"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (environment / "lib" / "python3.11").is_dir()
+    assert not (environment / "pyvenv.cfg").exists(), "it was emptied first"
+
+
 @pytest.mark.slow
 def test_a_changed_lock_keeps_what_else_the_environment_holds(tmp_path: Path) -> None:
     environment = tmp_path / ".venv"

@@ -126,7 +126,9 @@ def simulation_problems(loaded: LoadedSpec) -> list[Problem]:
     ]
 
 
-def need_path_policy(spec: Spec, file: Path | None) -> None:
+def need_path_policy(
+    spec: Spec, file: Path | None, remedy: str = "give your file with --path-policy FILE"
+) -> None:
     """Raise PathFileError if *file* holds no path policy; end if a scheme asks for one and *file* is None (2).
 
     A scheme as the spec has it at any point of its sweep, overrides and all.
@@ -149,9 +151,7 @@ def need_path_policy(spec: Spec, file: Path | None) -> None:
             except PlainError:  # said, with its place, where the scheme is made to be run
                 continue
             if "file" in (scheme.short.entropy, scheme.long.entropy, scheme.control.entropy):
-                fail(
-                    f"scheme {choice.name}: has `entropy: file`: give your file with --path-policy FILE", code=2
-                )
+                fail(f"scheme {choice.name}: has `entropy: file`: {remedy}", code=2)
 
 
 def print_problems(path: str, problems: list[Problem]) -> None:

@@ -70,7 +70,7 @@ def show_command(
     from engine.held_lab import HeldQueue
 
     loaded = changed_lab_spec(spec, SpecChanges(seed=seed, schemes=schemes))
-    need_path_policy(loaded.spec, None)
+    need_path_policy(loaded.spec, None, "`show` takes none: use ./capstan run SPEC --path-policy FILE")
     if loaded.spec.sweep:
         raise click.UsageError(f"{spec} has a sweep: show takes one experiment on one fabric")
     need_place(directory)

@@ -117,6 +117,13 @@ def test_a_file_is_asked_for_by_what_an_experiment_makes_of_its_schemes(change: 
     assert ended.value.code == 2
 
 
+def test_show_names_the_command_that_takes_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.commands.show.need_lab", lambda _command: None)
+    answer = CliRunner().invoke(capstan, ["show", str(LAB / "lab2.yaml")])
+    assert answer.exit_code == 2
+    assert "`show` takes none: use ./capstan run SPEC --path-policy FILE" in answer.stderr
+
+
 def test_schemes_without_the_file_are_as_they_are_without_it() -> None:
     both = prepare(load_spec("small", ("rps",)).spec, own_paths=read_path_policy(SOLUTION))
     alone = prepare(load_spec("small", ("rps",)).spec)

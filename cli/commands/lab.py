@@ -97,9 +97,20 @@ def scheme_command(name: str, lab_id: str | None) -> None:
 
 
 def lab_client(lab_id: str | None) -> ControllerClient:
-    """Return a client of the controller of a running lab. Raises LabError if there is none of that name, or not one."""
-    from capstan_client.controller import ControllerClient
-    from topologies.registry import find_lab
+    """Return a client of the controller of a running lab.
 
-    endpoints = json.loads((find_lab(lab_id).run_dir / "controller" / "endpoints.json").read_text())
-    return ControllerClient(endpoints["api"])
+    Raises LabError if there is none of that name, or not one, or it has no controller of its own.
+    """
+    from capstan_client.controller import ControllerClient
+    from topologies.registry import LabError, find_lab
+
+    record = find_lab(lab_id)
+    try:
+        text = (record.run_dir / "controller" / "endpoints.json").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise LabError(
+            f"lab {record.lab_id} has no controller of its own",
+            remedy="if it is still starting, try again in a moment; if another controller serves it, as of "
+            "`show --controller`, ask that one by its page or API",
+        ) from None
+    return ControllerClient(json.loads(text)["api"])

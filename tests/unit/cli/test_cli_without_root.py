@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from cli.commands.lab import lab_client
 from cli.privileges import lab_obstacle, new_file_for_caller
 from tests.unit.cli.command_line import ENVIRONMENT, InProcess
 from tests.waiting import PATIENCE_S
+from topologies import registry
 
 
 @pytest.mark.parametrize(
@@ -164,3 +166,13 @@ def test_a_simulation_needs_no_root() -> None:
     assert done.stdout.split()[-1] == "0", done.stderr
     assert "2 flows, 144 hosts" in done.stdout
     assert "Completion time of short flows" in done.stdout
+
+
+def test_a_lab_without_a_controller_of_its_own_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that is still starting, and one of `show --controller`, which the lab's container is."""
+    monkeypatch.setattr(registry, "RUN_ROOT", tmp_path / "capstan")
+    lab_id = registry.register(registry.new_lab_id()).lab_id
+    with pytest.raises(registry.LabError, match=f"lab {lab_id} has no controller of its own; if it is still"):
+        lab_client(lab_id)

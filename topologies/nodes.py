@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from mininet.net import Mininet
+from mininet.net import VERSION, Mininet
 from mininet.topo import Topo
 
 from topologies.namespaces import Namespace, disable_offloads, run_batch, write_sysctls
@@ -15,6 +15,8 @@ from topologies.ovs import OvsSwitch, SwitchSetting
 from topologies.processes import end_processes
 from topologies.wiring import LabHost, LabInterface, LabLink, NamespaceSetup
 
+MININET_VERSION: Final[str] = VERSION
+"""By Mininet's own word: `.venv` has a link to it, without the metadata of a package."""
 MANAGER: Final = "mgmt"
 """Name of the node that holds the management network's bridge; it is no host of the fabric."""
 REST_S: Final = 2.0

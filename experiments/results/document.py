@@ -270,9 +270,9 @@ def machine() -> dict[str, Any]:
 
 
 def own_versions() -> dict[str, str]:
-    """Return the versions of the parts that decide what a result is."""
+    """Return the versions of the parts that decide what a result is, but for those of a lab."""
     versions = {"capstan": VERSION, "kernel": platform.release(), "python": platform.python_version()}
-    for package in ("numpy", "os-ken", "mininet"):
+    for package in ("numpy", "os-ken"):
         try:
             versions[package] = version(package)
         except PackageNotFoundError:

@@ -37,6 +37,7 @@ from experiments.run.run_events import (
 )
 from experiments.run.traffic import Traffic
 from experiments.spec.spec import SchemeChoice, Spec
+from topologies.nodes import MININET_VERSION
 from workloads.plan import Plan
 
 Keep = Callable[[Mapping[str, Any], Sequence[Run]], Path]
@@ -93,7 +94,8 @@ class Experiment:
                 result, and why.
         """
         spec, started, begun = self._spec, datetime.now(UTC), time.monotonic()
-        versions = own_versions() | {"capstan": self._client.health().version} | _ovs_version()
+        controller = {"capstan": self._client.health().version}
+        versions = own_versions() | controller | {"mininet": MININET_VERSION} | _ovs_version()
         number = self._record.begin(spec, versions)
         try:
             finished = {(run.label, run.repeat): run for run in self._record.finished_runs(self._plans)}

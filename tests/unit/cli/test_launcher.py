@@ -283,3 +283,29 @@ def test_help_asks_for_the_kernels_where_a_command_loads_them_with_its_options(
     a_rust(unprivileged.folder / ".cargo" / "bin", "1.99.0")
     asking = [name for name in COMMANDS if asks_for_kernels(unprivileged, name, "--help")]
     assert asking == loading
+
+
+WITHOUT_MININET = """
+import importlib, sys
+sys.modules["mininet"] = None
+from cli.app import COMMANDS
+for name, module in COMMANDS.items():
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        assert "mininet" in str(error), error
+        print(name)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root the checkout is this user's, who can make the link")
+def test_help_asks_for_mininet_where_a_command_loads_it_with_its_options(unprivileged: Unprivileged) -> None:
+    loading = subprocess.run(
+        [sys.executable, "-c", WITHOUT_MININET], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    (unprivileged.folder / MININET / "net.py").unlink()
+    said = "Mininet is not in the Python environment"
+    asking = {name for name in COMMANDS if said in unprivileged.start(name, "--help").stderr}
+    assert {"run", "show"} <= set(loading) <= asking
+    assert not asking & {"check", "schemes", "report", "model", "evidence", "lab-check", "simulate", "serve"}

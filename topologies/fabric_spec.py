@@ -63,7 +63,7 @@ class FabricSpec:
         for given, link in self.overrides.items():
             name = canonical_name(given)
             if name in overrides:
-                raise FabricSpecError(f"overrides.{given}", f"is {name}, which is there already: give it once")
+                raise FabricSpecError(f"overrides.{given}", f"is {name}, which is there already")
             overrides[name] = link
         self._check_buffers(overrides)
         down = tuple(canonical_name(name) for name in self.down)

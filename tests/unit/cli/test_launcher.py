@@ -299,7 +299,7 @@ for name, module in COMMANDS.items():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="without root the checkout is this user's, who can make the link")
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root the checkout is this user's")
 def test_help_asks_for_mininet_where_a_command_loads_it_with_its_options(unprivileged: Unprivileged) -> None:
     loading = subprocess.run(
         [sys.executable, "-c", WITHOUT_MININET], cwd=ROOT, capture_output=True, text=True, check=True

@@ -22,7 +22,7 @@ use crate::receiving::{
 };
 use crate::route::{FlowRef, LeafId};
 
-/// Peers that are gone whose numbers are remembered: more than a fabric has hosts.
+/// Peers that are gone and remembered: more than a fabric has hosts.
 const MOST_GONE: usize = 65536;
 
 /// Of one peer, for as long as the agent lives.
@@ -40,6 +40,17 @@ pub struct Known {
     pub leaf: LeafId,
     /// Its overlay addresses: what its inner packets may come from.
     pub overlay: Vec<Address>,
+}
+
+/// What is kept of a peer that is gone: it may come back, and may have known us all the time.
+#[derive(Clone, Copy, Debug)]
+struct Gone {
+    /// Number of the next datagram to it: it takes numbers that it has seen for replays.
+    number: u32,
+    /// Of its start: datagrams of this session are taken if it comes back in it.
+    session: u32,
+    /// Up to which number its datagrams came.
+    last: Option<u32>,
 }
 
 /// Which outcomes of units are learned together: by leaf and class.
@@ -142,6 +153,14 @@ impl<P: Packet> Peer<P> {
         self.flows.newest().inspect(|flow| flow.prefetch());
     }
 
+    /// Takes up the numbers of both sides: those that came in the same session are replays from now on.
+    fn came_back(&mut self, gone: Gone) {
+        self.number = gone.number;
+        if gone.session == self.known.session {
+            self.arrivals = Arrivals::after(gone.last);
+        }
+    }
+
     /// Notes that the peer came back as a new session: what it had sent before means nothing any more, and it reports nothing
     /// of what we had.
     pub fn restarted(&mut self) {
@@ -169,9 +188,8 @@ pub struct Peers<P: Packet> {
     order: Vec<PeerId>,
     /// Where in that order each is, by its number; of those that are gone, where they were.
     places: Vec<u32>,
-    /// Numbers of the next datagrams to peers that are gone: one that comes back may know us all the time, and takes
-    /// numbers that it has seen for replays.
-    gone: HashMap<UnderlayAddress, u32>,
+    /// Peers that are gone.
+    gone: HashMap<UnderlayAddress, Gone>,
     /// What was counted of sessions that are over: datagrams lost, and late.
     counted: [u64; 2],
     /// Whether there is a directory.
@@ -224,7 +242,9 @@ impl<P: Packet> Peers<P> {
                 None => {
                     let id = PeerId(self.slots.len() as u32);
                     let mut peer = Peer::new(known.clone());
-                    peer.number = self.gone.remove(&address).unwrap_or(0);
+                    if let Some(gone) = self.gone.remove(&address) {
+                        peer.came_back(gone);
+                    }
                     self.slots.push(Some(Box::new(peer)));
                     changes.came.push(id);
                     id
@@ -272,7 +292,8 @@ impl<P: Packet> Peers<P> {
                 if self.gone.len() >= MOST_GONE {
                     self.gone.clear();
                 }
-                self.gone.insert(peer.known.address, peer.number);
+                let Peer { number, known: Known { address, session, .. }, .. } = *peer;
+                self.gone.insert(address, Gone { number, session, last: peer.arrivals.last() });
             }
         }
     }

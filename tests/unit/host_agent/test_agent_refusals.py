@@ -40,6 +40,23 @@ def test_unknown_peers_replays_and_old_sessions_get_nothing() -> None:
     assert receiver.packets_to_deliver() == [tcp(b"again")], "taken as soon as the directory says so"
 
 
+def test_a_peer_that_was_away_cannot_be_replayed_to() -> None:
+    sender, receiver = core(0), core(1)
+    sender.packet_from_host(tcp(b"hello"), 0.0)
+    out = sender.datagrams_to_send()[0]
+    receiver.receive_datagram(out.data, UNDERLAY[0], 3, out.tos, now=0.0)
+    assert receiver.packets_to_deliver() == [tcp(b"hello")]
+    receiver.set_directory(PEERS[1:], 1.0)
+    receiver.set_directory(PEERS, 2.0)
+    receiver.receive_datagram(out.data, UNDERLAY[0], 3, out.tos, now=2.0)
+    assert receiver.packets_to_deliver() == []
+    assert receiver.counters()["dropped_replayed"] == 1
+    sender.packet_from_host(tcp(b"again"), 3.0)
+    out = sender.datagrams_to_send()[0]
+    receiver.receive_datagram(out.data, UNDERLAY[0], 3, out.tos, now=3.0)
+    assert receiver.packets_to_deliver() == [tcp(b"again")]
+
+
 def test_a_restart_of_the_receiver_does_not_stop_a_flow() -> None:
     sender, receiver = core(0), core(1)
     for one in (sender, receiver):

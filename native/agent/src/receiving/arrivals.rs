@@ -29,6 +29,9 @@ pub struct Arrivals {
     gaps: VecDeque<Gap>,
     /// Numbers up to this one were given up if they are missing; None: none in the window was.
     given_up: Option<u32>,
+    /// Numbers up to this one are replays, whether they came or not: they were sent before the peer was away. None: all of
+    /// them are outside the window, or it was not away.
+    before: Option<u32>,
     /// Datagrams that were new.
     pub received: u64,
     /// Datagrams that were not.
@@ -40,6 +43,17 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
+    /// Returns the arrivals of a peer that was away and comes back in its session, of whose numbers none up to `last` may
+    /// come again; None: none had come.
+    pub fn after(last: Option<u32>) -> Arrivals {
+        Arrivals { before: last, ..Arrivals::default() }
+    }
+
+    /// Returns what `after` takes once the peer comes back.
+    pub fn last(&self) -> Option<u32> {
+        self.newest.or(self.before)
+    }
+
     /// Returns the newest number that came; None if none did.
     pub fn newest(&self) -> Option<u32> {
         self.newest
@@ -65,8 +79,12 @@ impl Arrivals {
 
     /// Returns true if this number is seen for the first time; false if it is a replay, to be dropped.
     pub fn accept(&mut self, number: u32, now: Seconds) -> bool {
+        if self.before.is_some_and(|last| serial_difference(number, last) <= 0) {
+            self.replayed += 1;
+            return false;
+        }
         let newest = self.newest.unwrap_or_else(|| {
-            if number < BEFORE_FIRST {
+            if number < BEFORE_FIRST && self.before.is_none() {
                 self.notice(NumberRange { first: 0, count: number }, now);
             }
             number.wrapping_sub(1)
@@ -128,8 +146,9 @@ impl Arrivals {
         while self.gaps.front().is_some_and(|gap| self.remembered(gap.numbers).count == 0) {
             self.gaps.pop_front();
         }
-        self.given_up =
-            self.given_up.filter(|&last| i64::from(serial_difference(number, last)) < i64::from(WINDOW));
+        let inside = |&last: &u32| i64::from(serial_difference(number, last)) < i64::from(WINDOW);
+        self.given_up = self.given_up.filter(inside);
+        self.before = self.before.filter(inside);
     }
 
     fn notice(&mut self, numbers: NumberRange, now: Seconds) {

@@ -315,3 +315,18 @@ fn a_number_is_late_only_after_one_that_was_given_up_a_moment_ago() {
     }
     assert_eq!(arrivals.late, 0, "2^31 numbers later it is only overtaken");
 }
+
+#[test]
+fn what_came_before_a_peer_was_away_is_a_replay() {
+    for last in [5, 5000, u32::MAX - 2] {
+        let mut before = Arrivals::default();
+        assert!(before.accept(last, 0.0));
+        let mut arrivals = Arrivals::after(Arrivals::after(before.last()).last());
+        assert!(!arrivals.accept(last, 1.0) && !arrivals.accept(last.wrapping_sub(9), 1.0));
+        for ahead in [2, 1, 2 * WINDOW] {
+            assert!(arrivals.accept(last.wrapping_add(ahead), 1.0));
+            assert!(!arrivals.accept(last, 1.0));
+        }
+        assert_eq!((arrivals.received, arrivals.replayed), (3, 5));
+    }
+}

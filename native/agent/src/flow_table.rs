@@ -106,19 +106,21 @@ impl<K: Copy + Eq + Hash, F: Flow> FlowTable<K, F> {
         self.places.is_empty()
     }
 
-    /// Returns a flow; asking for it counts as seeing it.
+    /// Returns a flow of which a packet has come, at its `Flow::last`: who sets no such time is to `find` it.
     pub fn see(&mut self, key: &K) -> Option<FlowId> {
-        if self.slot(self.newest).is_some_and(|slot| slot.key == *key) {
-            return Some(FlowId(self.newest)); // most packets follow one of their flow
+        let id = self.find(key)?;
+        if id.0 != self.newest {
+            self.unlink(id.0);
+            self.link_newest(id.0);
         }
-        let place = *self.places.get(key)?;
-        self.unlink(place);
-        self.link_newest(place);
-        Some(FlowId(place))
+        Some(id)
     }
 
     /// Returns a flow, without counting that as seeing it.
     pub fn find(&self, key: &K) -> Option<FlowId> {
+        if self.slot(self.newest).is_some_and(|slot| slot.key == *key) {
+            return Some(FlowId(self.newest)); // most packets follow one of their flow
+        }
         self.places.get(key).copied().map(FlowId)
     }
 

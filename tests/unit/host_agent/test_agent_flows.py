@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from host_agent.core import AgentCore
-from host_agent.inner_packet import ACK, SYN
+from host_agent.inner_packet import ACK, SYN, look
 from protocol.control import Peer
 from protocol.datagram import CodeId
 from protocol.policy import CodingPolicy
@@ -57,6 +57,19 @@ def test_flows_that_a_peer_sends_go_when_they_are_idle() -> None:
     receiver.handle_timer(IDLE_S + 3)
     assert receiver.counters()["receive_flows"] == 1
     assert {entry.source_port for entry in receiver.flow_report(True)} == {1, 2}
+
+
+def test_a_flow_of_which_only_a_size_comes_is_idle() -> None:
+    """Its receiver forgets it, too, and would take positions that go on for those behind packets that are lost."""
+    sender, receiver = core(0), core(1)
+    for port, now in ((1, 0.0), (2, 20.0)):
+        sender.packet_from_host(tcp(b"x", ports=(port, 80)), now)
+        for one in sender.datagrams_to_send():
+            receiver.receive_datagram(one.data, UNDERLAY[0], 3, one.tos, now=now)
+    sender.announce(look(tcp(b"x", ports=(1, 80))).flow, 1000.0)
+    for agent in (sender, receiver):
+        agent.handle_timer(IDLE_S + 3)
+    assert flows_known(sender) == receiver.counters()["receive_flows"] == 1
 
 
 def test_records_that_find_no_room_in_a_report_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ impl<P: Packets> Sender<P> {
 
     /// Notes which path the controller has granted a flow; what is no stamp: none of its own.
     pub fn granted(&mut self, key: &FlowKey, stamp: u16) {
-        if let Some(id) = self.flows.see(key) {
+        if let Some(id) = self.flows.find(key) {
             self.wrapping.steering.granted(self.flows[id].id.into(), stamp);
         }
     }

@@ -82,7 +82,7 @@ impl<P: Packets> Sender<P> {
     /// coded packets are on their way.
     pub fn acknowledged(&mut self, leaf: LeafId, key: &FlowKey, number: u32, now: Seconds) {
         let Some(known) = self.estimators.get_mut(&leaf) else { return };
-        let Some(id) = self.flows.see(key) else { return };
+        let Some(id) = self.flows.find(key) else { return };
         let flow = &mut self.flows[id];
         if let Some(window) = &mut flow.window {
             window.acknowledged(number);

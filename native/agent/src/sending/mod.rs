@@ -157,7 +157,7 @@ impl<P: Packets> Sender<P> {
 
     /// Notes that the host will send `size` bytes of payload on a flow, without end if that is infinite.
     pub fn announce(&mut self, key: FlowKey, size: f64) {
-        if let Some(id) = self.flows.see(&key) {
+        if let Some(id) = self.flows.find(&key) {
             let flow = &mut self.flows[id];
             flow.announced = Some(size);
             flow.short_bytes = self.policy.short_bytes(flow);

@@ -303,13 +303,19 @@ class AgentSession:
             case Ping(number):
                 self.queue(Pong(number))
             case Pong(number):
-                sent, future = self._pings.pop(number, (None, None))
-                if sent is not None:
-                    self.round_trip_s = time.monotonic() - sent
-                if future is not None and not future.done():
-                    future.set_result(None)
+                self._answered(number)
             case _:
                 raise ControlError(f"an agent does not send a {message.type}")
+
+    def _answered(self, number: int) -> None:
+        """Note the answer to a ping, which answers those before it, too: an agent drops answers that find no room."""
+        if number not in self._pings:
+            return
+        self.round_trip_s = time.monotonic() - self._pings[number][0]
+        for earlier in [ping for ping in self._pings if ping <= number]:
+            _, future = self._pings.pop(earlier)
+            if future is not None and not future.done():
+                future.set_result(None)
 
     def _reported(self, part: FlowReport) -> None:
         """Take a part of an answer; one that nothing waits for is dropped."""

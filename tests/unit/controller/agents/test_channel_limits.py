@@ -7,6 +7,7 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -254,6 +255,23 @@ def test_silence_of_the_agent_ends_its_channel_all_the_same(monkeypatch: pytest.
             await running
             assert session.end_reason == "nothing came from the agent for 1 s"
             assert begin + 2.9 < clock.now < begin + 3.1
+
+    monkeypatch.setattr(session_module, "time", clock.as_module())
+    run(talk(), clock)
+
+
+def test_a_lost_answer_to_a_ping_is_made_good_by_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where half of them were lost, the agent was not asked any more after some seconds, and ended its channel."""
+    clock, pings = VirtualClock(), count()
+
+    async def talk() -> None:
+        async with channel(answers=lambda: next(pings) % 2 == 1) as (session, running):
+            for _ in range(200):
+                await asyncio.sleep(0.1)
+                confirmed = session.ping(wait=True)
+                assert confirmed is not None
+                await confirmed
+            assert (running.done(), session.end_reason) == (False, "")
 
     monkeypatch.setattr(session_module, "time", clock.as_module())
     run(talk(), clock)

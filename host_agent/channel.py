@@ -113,6 +113,11 @@ class Channel:
         """Return a descriptor that is readable while there is something for `messages` to do."""
         return self._watch.fileno()
 
+    @property
+    def has_room(self) -> bool:
+        """Return whether `send` takes what is not said once."""
+        return len(self._outgoing) < OUTGOING_LIMIT
+
     def start(self) -> None:
         """Connect, and stay connected."""
         threading.Thread(target=self._run, name="channel", daemon=True).start()

@@ -118,6 +118,8 @@ class Agent:
         """Up to when the controller has got active flows."""
         self._shared: PathLoad | None = None
         """What the controller got last."""
+        self._dropped = 0
+        """How many messages the channel had dropped by then: if there are more, what was shared may be one of them."""
         self._sequences = list(_WINDOW_SEQUENCES) if self._tun.taken_over else []
         """Still to ask with. An agent whose device is new has no predecessor whose connections go on."""
         self._has_peers = False
@@ -325,9 +327,11 @@ class Agent:
     def _share(self, now: float) -> None:
         self._next_share = now + SHARE_EVERY_S
         load = self._core.path_load(now)
-        if load is not None and load != self._shared:
-            self._shared = load
+        if load is None or not self._channel.has_room:
+            return
+        if load != self._shared or self._channel.dropped > self._dropped:
             self._channel.send(load)
+            self._shared, self._dropped = load, self._channel.dropped
 
     def _send_flows(self, now: float) -> None:
         self._next_watch = now + self._watch.every_s

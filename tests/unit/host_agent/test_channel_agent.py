@@ -303,7 +303,7 @@ def test_what_was_said_to_a_lost_connection_is_not_said_to_the_next(tmp_path: Pa
     with running_channel(agent_config(f"unix:{tmp_path / 'agents.sock'}")) as agent:
         for number in range(200):
             agent.channel.send(PolicyApplied(number))
-        assert agent.channel.dropped == 200 - OUTGOING_LIMIT
+        assert (agent.channel.dropped, agent.channel.has_room) == (200 - OUTGOING_LIMIT, False)
         with served(tmp_path) as at:
             agent.wait(Connected)
             agent.channel.send(Counters({"one": 1.0}))

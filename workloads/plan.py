@@ -222,6 +222,17 @@ def _merged(applications: Sequence[Sequence[_Arriving]], count: int | None) -> l
     return flows if count is None else flows[:count]
 
 
+def sending_hosts(flows: Flows, hosts: Sequence[Endpoint]) -> list[Endpoint]:
+    """Return the hosts that send flows with a size: of applications with hosts of their own only some of those.
+
+    Raises:
+        ApplicationsError, PatternError: the hosts of an application are not there, or too few.
+    """
+    given = [hosts_of(application, hosts) for application in flows.applications] or [hosts]
+    sending = {sender.host for own in given for sender in senders(flows.pattern, own)}
+    return [host for host in hosts if host.host in sending]
+
+
 def offered_capacity_bps(
     workload: Workload,
     hosts: Sequence[Endpoint],
@@ -233,7 +244,7 @@ def offered_capacity_bps(
     uplinks_bps: all uplinks of one leaf together; access_bps: one host's link. Per sending leaf the smaller
     of the uplinks and its hosts' links counts.
     """
-    sending = senders(workload.flows.pattern, hosts)
+    sending = sending_hosts(workload.flows, hosts)
     total = 0.0
     for leaf in {host.leaf for host in sending}:
         members = sum(host.leaf == leaf for host in sending)

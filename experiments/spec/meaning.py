@@ -28,7 +28,7 @@ from workloads.applications import ApplicationsError, hosts_of, mean_bytes, part
 from workloads.arrivals import ArrivalsError, busy_s, flow_rate, start_times
 from workloads.description import MOST_FLOWS, SOURCE_PORTS, Endpoint, Transport, Workload
 from workloads.patterns import PatternError, senders
-from workloads.plan import offered_capacity_bps
+from workloads.plan import offered_capacity_bps, sending_hosts
 
 T = TypeVar("T")
 CheckOverrides = Callable[[str, Mapping[str, Any]], str | None]
@@ -322,7 +322,7 @@ class Meaning:
         number = (
             flows.count if flows.count is not None else rate * busy_s(flows.arrivals, flows.duration_s or 0)
         )
-        sources = len(senders(flows.pattern, hosts))
+        sources = len(sending_hosts(flows, hosts))
         most = min(MOST_FLOWS, sources * SOURCE_PORTS)
         if number > most:
             self._say(

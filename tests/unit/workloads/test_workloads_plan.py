@@ -9,6 +9,7 @@ from workloads.arrivals import ArrivalsError, busy_s, flow_rate, rate_at_load, s
 from workloads.description import (
     MOST_LAB_FLOWS,
     MOST_LONG_FLOWS,
+    Application,
     Arrivals,
     Endpoint,
     Flows,
@@ -251,3 +252,20 @@ def test_capacity_is_the_smaller_of_uplinks_and_access() -> None:
     assert offered_capacity_bps(both, hosts(2, 4), None, None) is None
     spread = Workload(Flows(both.flows.sizes, both.flows.arrivals, "random", 10), None)
     assert offered_capacity_bps(spread, hosts(2, 4), 48e6, 15e6) == 96e6
+
+
+def test_a_host_that_runs_no_application_has_no_part_in_the_capacity() -> None:
+    one = workload()
+    sizes = one.flows.sizes
+    assert sizes is not None
+
+    def tenants(pattern: PatternName, *given: tuple[str, ...]) -> Workload:
+        applications = tuple(
+            Application(f"tenant {number}", sizes, hosts=own) for number, own in enumerate(given)
+        )
+        return replace(one, flows=replace(one.flows, sizes=None, applications=applications, pattern=pattern))
+
+    four = ("h1", "h2", "h3", "h4")
+    assert offered_capacity_bps(tenants("random", four), hosts(2, 4), 48e6, 15e6) == 48e6
+    two = tenants("left-to-right", ("h1", "h5"), ("h2", "h6", "h7"))
+    assert offered_capacity_bps(two, hosts(2, 4), 48e6, 15e6) == 30e6

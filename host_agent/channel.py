@@ -160,8 +160,13 @@ class Channel:
             try:
                 with self._connect() as connection:
                     reader, early = self._shake_hands(connection)
-                    wait = FIRST_RETRY_S
-                    self._keep(connection, reader, early)
+                    began = time.monotonic()
+                    try:
+                        self._keep(connection, reader, early)
+                    finally:
+                        # one that ends sooner is not let in for long: another agent may have taken our host's place
+                        if time.monotonic() - began >= LAST_RETRY_S:
+                            wait = FIRST_RETRY_S
             except (OSError, ControlError, ConfigError) as error:
                 _LOG.info(
                     "controller at %s: %s; trying again in %.1f s", self._config.controller, error, wait

@@ -208,6 +208,23 @@ def test_attempts_become_rarer_but_never_rarer_than_the_last_wait(tmp_path: Path
     assert all(wait == LAST_RETRY_S for wait in waits.seconds[5:])
 
 
+def test_connections_that_end_at_once_become_rarer_too(tmp_path: Path) -> None:
+    """Two agents of one host took each other's place ten times a second, each time with an event."""
+    path = tmp_path / "agents.sock"
+    channel = Channel(agent_config(f"unix:{path}"), 1, "00:00:00:00:01:01", "0.1.0")
+    channel._stop = waits = RecordedWaits()
+
+    def behave(connection: socket.socket, number: int) -> None:
+        welcome(connection)
+        connection.close()
+
+    with impostor(path, behave):
+        channel.start()
+        eventually(lambda: (channel.messages(), len(waits.seconds) >= 8)[1], "eight connections")
+        channel.stop()
+    assert waits.seconds[:8] == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0]
+
+
 def test_a_controller_that_restarts_finds_its_agent_again_and_the_agent_its_policy(tmp_path: Path) -> None:
     with served(tmp_path) as at:
         at.server.set_policy(Policy(4, "caps"))

@@ -12,6 +12,8 @@ COUNTER: Final = "request_to_decision"
 STEPS: Final = 4
 MOST: Final = 4 * 26
 """The last bucket begins at 67 s."""
+MOST_COUNT: Final = 1 << 40
+"""In a bucket of one agent: so that those of all can be counted together, whatever one of them says."""
 
 
 class Latencies:
@@ -30,12 +32,14 @@ class Latencies:
 
     @classmethod
     def from_counters(cls, hosts: Iterable[Mapping[str, float]]) -> Latencies:
-        """Return the counts of several agents together; what is no bucket is left out."""
+        """Return the counts of several agents together; what is no bucket, or no count, is left out."""
         latencies = cls()
         for counters in hosts:
             for name, count in counters.items():
                 kind, _, bucket = name.partition(".")
-                if kind == COUNTER and bucket.isdecimal() and int(bucket) <= MOST:
+                if kind != COUNTER or not bucket.isdecimal() or not 0 <= count <= MOST_COUNT:
+                    continue
+                if int(bucket) <= MOST:
                     latencies.counts[int(bucket)] += int(count)
         return latencies
 

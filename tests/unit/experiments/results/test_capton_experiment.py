@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,12 @@ def test_a_latency_is_within_its_bucket_and_quantiles_are_no_lower_than_the_trut
     )
     assert again.counts == found.counts
     assert len(again.less(found)) == 0
+
+
+def test_counts_that_no_agent_can_have_are_left_out() -> None:
+    said = {f"{COUNTER}.3": 2, f"{COUNTER}.4": -1.0, f"{COUNTER}.5": 1e300, f"{COUNTER}.6": math.nan}
+    found = Latencies.from_counters([said, said])
+    assert (len(found), found.counts) == (4, {3: 4})
 
 
 def agents(scheduled: int, late: int, times: list[float]) -> list[dict[str, Any]]:

@@ -62,6 +62,9 @@ class Member:
             )
         except ValueError as error:
             raise MembershipError(str(error)) from None
+        for address in overlay:
+            if "%" in address:  # agents go by an address's bytes, so that it may be another host's
+                raise MembershipError(f"overlay address {address!r} has a scope, which packets have not")
         if not 1 <= len(overlay) <= MOST_OVERLAY:
             raise MembershipError(
                 f"an agent needs 1 to {MOST_OVERLAY} overlay addresses, not {len(hello.overlay)}"

@@ -110,6 +110,12 @@ def test_what_an_agent_says_of_itself_has_a_length(hello: Hello, why: str) -> No
         Member.from_hello(hello)
 
 
+def test_a_scope_makes_no_other_address_of_a_hosts() -> None:
+    """An agent could join with the address of another host, whose packets it got: agents go by its bytes."""
+    with pytest.raises(MembershipError, match="'fd00:ca::1:1%x' has a scope"):
+        Member.from_hello(replace(HELLO, overlay=["10.128.1.1", "fd00:ca::1:1%x"]))
+
+
 def test_members_have_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(membership_module, "MOST_MEMBERS", 3)
     members = Membership((), 0.0)

@@ -25,6 +25,7 @@ from controller.fabric.events import (
     LinkUp,
 )
 from controller.fabric.graph import PortRef
+from controller.live.agent_joins import AgentJoins
 from controller.live.event_log import EventLog
 from controller.live.link_sampling import EVERY_S
 from controller.live.watching import LiveView
@@ -97,6 +98,7 @@ class RunningController:
         self.queues = QueueService()
         self.learner = TypeLearner(self._publish_types, self.events.add, finished_flows)
         self.agents = AgentServer(channel, token)
+        self._joins = AgentJoins()
         self.agents.joined.subscribe(self._joined)
         self.agents.left.subscribe(self._left)
         self.agents.finished_flows.subscribe(self.learner.receive)
@@ -306,7 +308,8 @@ class RunningController:
             self.agents.set_flow_types(types)
 
     def _joined(self, member: Member) -> None:
-        self.events.add(AgentEvent(member.host, joined=True))
+        if self._joins.joined(member.host, time.monotonic()):
+            self.events.add(AgentEvent(member.host, joined=True))
         if self.faults.holds_agent(member.host):
             self.agents.crash_soon(member.host)
         self._fabric_watch.wake()
@@ -317,6 +320,7 @@ class RunningController:
         )
 
     def _left(self, member: Member) -> None:
+        self._joins.left(member.host)
         self.events.add(AgentEvent(member.host, joined=False))
         self.shell.post(lambda: self._plane.agent_left(member.host, self.shell.now()))
 

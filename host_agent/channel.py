@@ -316,6 +316,8 @@ class Channel:
         for message in messages:
             if isinstance(message, Ping):
                 self._put(_Outgoing(encode(Pong(message.id)), once=True))
+            elif isinstance(message, Refused):  # the end of the connection follows, and says nothing
+                _LOG.warning("controller at %s: %s", self._config.controller, message.reason)
             else:
                 self._incoming.append(message)
 

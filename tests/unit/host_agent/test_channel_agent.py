@@ -108,6 +108,15 @@ def test_a_wrong_token_is_refused_with_the_reason_and_tried_again(
         assert at.server.agents() == []
 
 
+def test_why_a_channel_is_ended_is_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Of two agents of one host each said that the controller had closed its connection, and no more."""
+    with served(tmp_path) as at, running_channel(agent_config(f"unix:{at.socket_path}")) as agent:
+        agent.wait(Connected)
+        other = RawAgent.joined(at.socket_path, 1, session=77)
+        eventually(lambda: "another agent of host 'h1' has registered" in caplog.text, "the reason")
+        other.close()
+
+
 def test_who_does_not_know_the_token_cannot_give_orders(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,14 +2,15 @@
 
 Keys have numbers that count periods. An agent has three of each pair, those of the period before, of this one and of
 the next, and sends by this one's: so agents that learn of a new period at different times take each other's datagrams
-all along. A key follows from a secret of the controller, the period and both addresses, so nothing else need be kept.
+all along. A key follows from a secret of the controller, the period, both addresses and the numbers of both agents'
+starts, so nothing else need be kept: an agent that begins anew, and knows no more what has come, takes nothing of before.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from protocol.control import DatagramKeys
@@ -41,19 +42,29 @@ class PairKeys:
         """Return the seconds until the next period."""
         return (self.period(now) + 1) * self._period_s - (now + self._offset)
 
-    def of_host(self, address: str, others: Iterable[str], now: float) -> DatagramKeys:
-        """Return the keys of the host at *address* with each of *others*."""
-        period = self.period(now)
+    def of_host(
+        self, address: str, others: Iterable[str], now: float, sessions: Mapping[str, int] | None = None
+    ) -> DatagramKeys:
+        """Return the keys of the host at *address* with each of *others*. sessions: numbers of agents' starts, by
+        address."""
+        period, starts = self.period(now), sessions or {}
         periods = range(max(0, period - 1), period + 2)
+
+        def end(of: str) -> str:
+            return f"{of} {starts.get(of, 0)}"
+
         return DatagramKeys(
             period % NUMBERS,
             {
-                other: {str(number % NUMBERS): self._key(address, other, number).hex() for number in periods}
+                other: {
+                    str(number % NUMBERS): self._key(end(address), end(other), number).hex()
+                    for number in periods
+                }
                 for other in others
                 if other != address
             },
         )
 
-    def _key(self, address: str, other: str, period: int) -> bytes:
-        pair = "|".join(sorted((address, other)))
+    def _key(self, one: str, other: str, period: int) -> bytes:
+        pair = "|".join(sorted((one, other)))
         return hmac.digest(self._secret, f"datagrams|{period}|{pair}".encode(), hashlib.sha256)[:KEY_BYTES]

@@ -115,7 +115,6 @@ class DirectoryDistribution:
 
     def _put_keys(self, underlay_ip: str, session: AgentSession) -> None:
         if self._keys is not None:
-            others = [member.underlay_ip for member in self._members()]
-            session.put_newest(
-                "datagram-keys", encode(self._keys.of_host(underlay_ip, others, time.monotonic()))
-            )
+            sessions = {member.underlay_ip: member.session for member in self._members()}
+            keys = self._keys.of_host(underlay_ip, sessions, time.monotonic(), sessions)
+            session.put_newest("datagram-keys", encode(keys))

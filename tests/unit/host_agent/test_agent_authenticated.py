@@ -134,6 +134,17 @@ def test_keys_of_both_ends_are_the_same_and_differ_by_pair_and_period() -> None:
     assert KEYS.ends_in(at_s) == pytest.approx(0.5 * PERIOD_S)
 
 
+def test_keys_of_an_agent_that_began_anew_are_others_and_no_others_change() -> None:
+    addresses = ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
+    sessions = {address: number for number, address in enumerate(addresses)}
+    later = sessions | {"10.0.0.2": 99}
+    before, after = (KEYS.of_host("10.0.0.1", addresses, 0.0, known).keys for known in (sessions, later))
+    assert after["10.0.0.3"] == before["10.0.0.3"]
+    assert after["10.0.0.2"].keys() == before["10.0.0.2"].keys()
+    assert not set(after["10.0.0.2"].values()) & set(before["10.0.0.2"].values())
+    assert KEYS.of_host("10.0.0.2", addresses, 0.0, later).keys["10.0.0.1"] == after["10.0.0.2"]
+
+
 def test_a_restart_of_the_controller_goes_on_in_the_same_period() -> None:
     before = PairKeys("secret", began=1e9, now=17.0)
     after = PairKeys("secret", began=1e9 + 60, now=3.0)

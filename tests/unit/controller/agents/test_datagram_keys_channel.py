@@ -74,3 +74,26 @@ def test_without_the_option_no_keys_are_sent(tmp_path: Path) -> None:
         assert not directory.authenticated
     finally:
         server.stop()
+
+
+def test_an_agent_that_begins_anew_has_other_keys(tmp_path: Path) -> None:
+    """It knows no more what has come: datagrams to the one before, kept by a third host, would be taken again."""
+    server = serving(tmp_path, PairKeys("secret", 0.0, 0.0))
+    try:
+        agents = [RawAgent.joined(tmp_path / "agents.sock", number) for number in (1, 2, 3)]
+
+        def keys_with(number: int) -> dict[str, str]:
+            while True:
+                of_pair = agents[0].next(DatagramKeys).keys
+                if len(of_pair) == 2:
+                    return dict(of_pair[ADDRESS.format(number)])
+
+        before = keys_with(2)
+        agents.append(RawAgent.joined(tmp_path / "agents.sock", 2, session=77))
+        after = keys_with(2)
+        while after == before:
+            after = keys_with(2)
+        assert agents[3].next(DatagramKeys).keys[ADDRESS.format(1)] == after
+        assert not set(after.values()) & set(before.values())
+    finally:
+        server.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -109,11 +110,19 @@ class LoopThread:
                 self.loop.call_soon_threadsafe(work, *arguments)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Have *work* done in the loop, and return its result. Raise *error* where the loop does not run."""
+        """Have *work* done in the loop, and return its result. Raise *error* where the loop does not run, or ends."""
         if self.loop is None or self._thread is None:
             work.close()
             raise self._error(f"{self._subject} is not open")
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+        try:
+            waiting = asyncio.run_coroutine_threadsafe(work, self.loop)
+        except RuntimeError:  # it has just ended
+            work.close()
+            raise self._error(f"{self._subject} is not open") from None
+        try:
+            return waiting.result()
+        except CancelledError:  # it ended meanwhile
+            raise self._error(f"{self._subject} is not open any more") from None
 
     def _caught(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         loop.default_exception_handler(context)

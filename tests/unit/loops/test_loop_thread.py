@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -76,6 +77,23 @@ def test_what_does_not_run_takes_no_work() -> None:
     with pytest.raises(ClosedError):
         thread.run(asyncio.sleep(0))
     assert recorder.done == ["open", "close"]
+
+
+def test_work_that_waits_while_the_loop_ends_is_refused_as_any_later_one() -> None:
+    """A request that waited for agents when the controller ended was answered with 500, and logged as a defect."""
+    thread, begun = loop_of(Recorder()), threading.Event()
+    thread.start()
+
+    async def wait() -> None:
+        begun.set()
+        await asyncio.sleep(3600)
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(thread.run, wait())
+        assert begun.wait(60)
+        thread.stop()
+        with pytest.raises(ClosedError, match="the loop is not open any more"):
+            waiting.result(60)
 
 
 @pytest.mark.parametrize(

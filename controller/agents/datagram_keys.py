@@ -2,8 +2,8 @@
 
 Keys have numbers that count periods. An agent has three of each pair, those of the period before, of this one and of
 the next, and sends by this one's: so agents that learn of a new period at different times take each other's datagrams
-all along. A key follows from a secret of the controller, the period, both addresses and the numbers of both agents'
-starts, so nothing else need be kept: an agent that begins anew, and knows no more what has come, takes nothing of before.
+all along. A key follows from a secret of the controller, the period, and addresses and numbers of both agents' starts,
+so nothing else need be kept. An agent that begins anew knows no more what has come, and takes nothing of before.
 """
 
 from __future__ import annotations

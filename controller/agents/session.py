@@ -208,6 +208,7 @@ class AgentSession:
         for future in waiting:
             if not future.done():
                 future.set_exception(SessionClosed(f"the channel ended: {self.end_reason}"))
+                future.exception()  # taken: that nothing waits for it any more is no error
         self._reports.clear()
         self._parts.clear()
         self._pings.clear()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import struct
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from controller.agents.inbound import (
 from controller.agents.membership import Member, Membership
 from controller.agents.own_flows import own_flows
 from controller.agents.policy_distribution import PolicyDistribution
-from controller.agents.session import AgentSession, Timing
+from controller.agents.session import AgentSession, SessionClosed, Timing
 from controller.live.flow_sampling import Answers
 from protocol.control import (
     ActiveFlows,
@@ -275,6 +276,22 @@ def test_a_lost_answer_to_a_ping_is_made_good_by_the_next_one(monkeypatch: pytes
 
     monkeypatch.setattr(session_module, "time", clock.as_module())
     run(talk(), clock)
+
+
+def test_what_nothing_waits_for_any_more_is_no_error_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """A report that an agent which reads nothing was asked for was one, with its traceback."""
+
+    async def talk() -> None:
+        async with channel() as (session, _):
+            session.new_report()
+            with suppress(SessionClosed):
+                while True:
+                    session.queue(Ping(1))
+            assert session.end_reason == "the agent does not read: 64 messages wait"
+            gc.collect()
+
+    asyncio.run(asyncio.wait_for(talk(), 60))
+    assert "never retrieved" not in caplog.text
 
 
 def test_owners_of_addresses_are_listed_anew_where_members_change_only() -> None:

@@ -228,7 +228,7 @@ def sending_hosts(flows: Flows, hosts: Sequence[Endpoint]) -> list[Endpoint]:
     Raises:
         ApplicationsError, PatternError: the hosts of an application are not there, or too few.
     """
-    given = [hosts_of(application, hosts) for application in flows.applications] or [hosts]
+    given = [hosts_of(application, hosts) for application in flows.applications] or [list(hosts)]
     sending = {sender.host for own in given for sender in senders(flows.pattern, own)}
     return [host for host in hosts if host.host in sending]
 

@@ -18,7 +18,7 @@ from experiments.spec.fitting import SIZED_FOR, FitError, fit, without_sizes
 from experiments.spec.load import REFERENCE
 from experiments.spec.serialized import spec_to_dict
 from experiments.spec.spec import Claim, Spec
-from experiments.spec.sweep import is_across, points, show, with_own_claims, words
+from experiments.spec.sweep import for_schemes, is_across, points, show, with_own_claims, words
 from simulation.experiment import simulate_document
 from simulation.fabrics import SettingsError
 from simulation.no_lab import no_lab
@@ -136,7 +136,9 @@ def _compared_alone(spec: Spec, claims: Iterable[Claim], repeats: int) -> Spec:
     named = {label for claim in claims if claim.compare for label in labels(claim.compare)}
     compared = tuple(choice for choice in spec.schemes if choice.label in named)
     baseline = spec.baseline if spec.baseline in named else compared[0].label
-    return with_own_claims(replace(spec, schemes=compared, baseline=baseline, repeats=repeats))
+    own, chosen = ([choice.label for choice in schemes] for schemes in (spec.schemes, compared))
+    sweep = for_schemes(spec.sweep, own, chosen)
+    return with_own_claims(replace(spec, schemes=compared, baseline=baseline, repeats=repeats, sweep=sweep))
 
 
 def simulate_claims(

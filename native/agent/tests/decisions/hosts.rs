@@ -181,9 +181,9 @@ fn path_policies_forget_our_feedback_to_a_peer_that_is_gone() {
     let mut here = host(1, &[11], policy());
     let policies = vec![PathSettings::Flowlet { gap_s: 1e9 }.policy(Generator::new(1))];
     here.set_policy(policy(), Serving { policies, serves: [0; 4] }, 0.0);
+    let mut there = host(11, &[1], policy());
     let mut ports = Vec::new();
     for turn in 0..3 {
-        let mut there = host(11, &[1], policy());
         for number in 0..2 {
             let now = f64::from(10 * turn + number);
             there.packet_from_host(&packet(11, 1, number), now);

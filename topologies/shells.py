@@ -29,8 +29,8 @@ class LimitedShell:
 
     name: str
     shell: subprocess.Popen[bytes] | None
-    pollOut: Any
     stdin: Any
+    stdout: Any
     master: int | None = None
     slave: int | None = None
     inToNode: dict[int, object]
@@ -79,11 +79,11 @@ class LimitedShell:
         """Wait until the shell has written more than *output*. Raises LabError if it ended, or is too late."""
         assert self.shell is not None
         deadline = time.monotonic() + SHELL_S
+        readable = select.poll()  # Mininet's own wakes as soon as the terminal can be written to: at once
+        readable.register(self.stdout, select.POLLIN)
         while True:
             ended = self.shell.poll()  # before looking: what it wrote at last is read first
-            if any(
-                event & select.POLLIN for _, event in self.pollOut.poll(0 if ended is not None else _LOOK_MS)
-            ):
+            if any(event & select.POLLIN for _, event in readable.poll(0 if ended is not None else _LOOK_MS)):
                 return
             last = " / ".join(line.strip() for line in output.splitlines() if line.strip())
             if ended is not None and self._patient:

@@ -6,6 +6,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -93,10 +94,12 @@ def test_an_interrupt_while_a_program_does_not_answer_leaves_nothing(name: str) 
     run_scenario("interrupted_while_waiting_for", name)
 
 
-def test_a_command_for_a_shell_that_has_died_is_an_error() -> None:
+def test_a_command_is_waited_for_without_looking_all_the_time_and_refused_by_a_shell_that_has_died() -> None:
     with Lab(SPEC) as lab:
         host = lab.net["h1"]
-        assert host.cmd("echo there").strip() == "there"
+        before = time.thread_time()
+        assert host.cmd("sleep 1; echo there").strip() == "there"
+        assert time.thread_time() - before < 0.5
         host.shell.kill()
         host.shell.wait()
         with pytest.raises(LabError, match="h1's shell has ended with exit code -9"):

@@ -22,6 +22,8 @@ PARQUET: Final = "application/vnd.apache.parquet"
 MEDIA: Final = {"svg": "image/svg+xml", "png": "image/png"}
 OF_SWEEP: Final = {"sweep": "Each measure over the first axis, a line for each scheme."}
 """Figures of a submitted sweep, which its engine draws."""
+FIGURE_PROBLEMS: Final = (404, 409)
+"""409: of a submitted sweep that has no results yet, of which the engine draws the figure."""
 
 
 class ExportRoutes:
@@ -82,11 +84,17 @@ class ExportRoutes:
             raise ProblemError(404, f"experiment {experiment} has not enough for figure {name!r}")
         return Response(image, mimetype=MEDIA[kind])
 
-    @get("/figures/<name>.svg", Description("A figure, as SVG.", str, problems=(404,), media=MEDIA["svg"]))
+    @get(
+        "/figures/<name>.svg",
+        Description("A figure, as SVG.", str, problems=FIGURE_PROBLEMS, media=MEDIA["svg"]),
+    )
     def svg(self, experiment: int, name: str) -> Response:
         return self._drawn(experiment, name, "svg")
 
-    @get("/figures/<name>.png", Description("A figure, as PNG.", bytes, problems=(404,), media=MEDIA["png"]))
+    @get(
+        "/figures/<name>.png",
+        Description("A figure, as PNG.", bytes, problems=FIGURE_PROBLEMS, media=MEDIA["png"]),
+    )
     def png(self, experiment: int, name: str) -> Response:
         return self._drawn(experiment, name, "png")
 

@@ -26,6 +26,8 @@ MOST_PROBLEMS: Final = 1000
 LONGEST_NUMBER: Final = 1000
 """Characters."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_READ_OTHERWISE: Final = re.compile("[\t?!\ufeff]")
+"""Of these the compiled parser allows or counts some that the other does not."""
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
@@ -84,7 +86,7 @@ def read(text: str, filename: str) -> Source:
     if _brackets(text) > DEEPEST:  # for which the parser would take a time that grows with their square
         return Source(problems=[Problem(1, 1, "", "is nested too deeply", filename)], filename=filename)
     try:
-        node = yaml.compose(text, Loader=_Loader)
+        node = _composed(text)
         if node is not None:
             _Reader(source, filename).read(node, ())
     except (_TooMuch, RecursionError) as error:
@@ -115,8 +117,21 @@ def _brackets(text: str) -> int:
     return deepest
 
 
-class _Loader(yaml.SafeLoader):
-    """Without YAML 1.1's on, off, yes and no as truth values; it stops where there are too many keys and values."""
+def _composed(text: str) -> yaml.Node | None:
+    """Return the nodes of *text*. Raises YAMLError, _TooMuch and RecursionError.
+
+    Compiled, PyYAML's parser takes a fifth of the time; what is wrong with a file is said in the words of the other.
+    """
+    if yaml.__with_libyaml__ and not _READ_OTHERWISE.search(text):
+        try:
+            return yaml.compose(text, Loader=_CompiledLoader)
+        except (yaml.YAMLError, UnicodeError):
+            pass
+    return yaml.compose(text, Loader=_Loader)
+
+
+class _Limited(yaml.composer.Composer):
+    """Stops where there are too many keys and values."""
 
     nodes = 0
 
@@ -129,13 +144,29 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-_Loader.yaml_implicit_resolvers = {
+class _Resolver(yaml.resolver.Resolver):
+    """Without YAML 1.1's on, off, yes and no as truth values."""
+
+
+_Resolver.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":bool")]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_implicit_resolver(
+_Resolver.add_implicit_resolver(
     "tag:yaml.org,2002:bool", re.compile("^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
 )
+
+
+class _Loader(_Limited, _Resolver, yaml.SafeLoader):
+    pass
+
+
+if yaml.__with_libyaml__:
+
+    class _CompiledLoader(_Limited, _Resolver, yaml.CSafeLoader):
+        def __init__(self, stream: str) -> None:
+            yaml.CSafeLoader.__init__(self, stream)
+            _Limited.__init__(self)
 
 
 class _TooMuch(Exception):
@@ -148,6 +179,8 @@ class _TooManyProblems(Exception):
 
 def _words(error: Exception) -> str:
     """Return what an error says, up to a length; where that is one value only, its kind, too."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        return cut(str(error.problem or error.context))  # where it stands is said anyway
     return cut(str(error) if isinstance(error, yaml.YAMLError | ValueError) else repr(error))
 
 

@@ -23,9 +23,8 @@ from experiments.spec.spec import (
     title_with,
     with_all_schemes,
 )
-from experiments.spec.sweep import SweepError, for_schemes, only, points, with_own_claims
+from experiments.spec.sweep import SweepError, for_schemes, only, schemes_of_points, with_own_claims
 from plain.bounds import first_beyond
-from plain.overrides import merge
 from plain.reading import PlainError
 from plain.text_file import read_text
 from plain.yaml_source import Problem, Source, path_of, read
@@ -70,7 +69,7 @@ def load_spec(name: str, schemes: tuple[str, ...] = (), *, lab: bool = False) ->
     if problems:
         print_problems(str(path), problems)
         sys.exit(1)
-    every = loader.lab_scheme_names() if lab else loader.scheme_names()
+    every = loader.lab_scheme_names if lab else loader.scheme_names
     spec = with_all_schemes(spec_from_dict(source.data), every)
     if schemes:
         choices = _chosen(schemes)
@@ -115,7 +114,7 @@ def simulation_problems(loaded: LoadedSpec) -> list[Problem]:
     """Return the first thing in a spec that a simulation would refuse, at any point, or nothing."""
     from simulation.first_problem import first_problem  # with the simulator, which most commands do without
 
-    spec = with_all_schemes(spec_from_dict(loaded.source.data), loader.scheme_names())
+    spec = with_all_schemes(spec_from_dict(loaded.source.data), loader.scheme_names)
     error = first_problem(spec)
     if error is None:
         return []
@@ -139,19 +138,13 @@ def need_path_policy(
 
         read_path_policy(file)
         return
-    seen = set()
-    for point in points(spec):
-        for choice in point.spec.schemes:
-            overrides = merge(point.spec.policy, choice.overrides)
-            if (one := (choice.name, repr(overrides))) in seen:
-                continue
-            seen.add(one)
-            try:
-                scheme = with_overrides(loader.load(choice.name), overrides)
-            except PlainError:  # said, with its place, where the scheme is made to be run
-                continue
-            if "file" in (scheme.short.entropy, scheme.long.entropy, scheme.control.entropy):
-                fail(f"scheme {choice.name}: has `entropy: file`: {remedy}", code=2)
+    for choice in schemes_of_points(spec):
+        try:
+            scheme = with_overrides(loader.load(choice.name), choice.overrides)
+        except PlainError:  # said, with its place, where the scheme is made to be run
+            continue
+        if "file" in (scheme.short.entropy, scheme.long.entropy, scheme.control.entropy):
+            fail(f"scheme {choice.name}: has `entropy: file`: {remedy}", code=2)
 
 
 def print_problems(path: str, problems: list[Problem]) -> None:

@@ -75,7 +75,7 @@ def read_submission(request: SubmissionBody, try_out: TryOut = tried_here) -> Su
         raise SubmissionError([_field_problem(problem, where, placed) for problem in problems])
     if simulated and request.record is not None:
         raise SubmissionError([FieldProblem("record", _NOT_SIMULATED)])
-    submission = _submission(with_all_schemes(spec_from_dict(source.data), every), text, simulated)
+    submission = _submission(with_all_schemes(spec_from_dict(source.data), lambda: every), text, simulated)
     if submission.job.runs > MOST_RUNS:
         raise SubmissionError(
             [FieldProblem(where, f"more than {MOST_RUNS} runs: take fewer points or repeats")]
@@ -117,7 +117,7 @@ def preset_submission(name: str) -> Submission:
     Nothing else is checked, which takes seconds: presets are right.
     """
     text = find_spec(name).read_text(encoding="utf-8")
-    spec = with_all_schemes(spec_from_dict(read(text, name).data), lab_scheme_names())
+    spec = with_all_schemes(spec_from_dict(read(text, name).data), lab_scheme_names)
     return _submission(spec, text, no_lab(spec) is not None)
 
 

@@ -17,6 +17,7 @@ from cli.spec_options import path_policy_option
 from cli.specs import load_scheme, load_spec, need_path_policy
 from controller.schemes import loader
 from controller.schemes.overrides import first_lab_problem
+from experiments.spec.sweep import schemes_of_points
 from topologies.cores import own_cores
 
 if TYPE_CHECKING:
@@ -39,10 +40,11 @@ def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None
 
     loaded = load_spec(spec, (scheme,) if scheme else (), lab=True)
     single = dataclasses.replace(loaded.spec, schemes=loaded.spec.schemes[:1])
-    problem = first_lab_problem(single.schemes, single.policy) or single.fabric.lab_problem
+    held = dataclasses.replace(single, sweep=())
+    problem = first_lab_problem(schemes_of_points(held)) or single.fabric.lab_problem
     if problem is not None:
         fail(f"{spec}: {problem}")
-    need_path_policy(dataclasses.replace(single, sweep=()), path_policy)
+    need_path_policy(held, path_policy)
     deployment = Deployment(
         single,
         on_stage=lambda text: progress.print(text, markup=False),

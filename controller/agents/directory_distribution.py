@@ -71,7 +71,7 @@ class DirectoryDistribution:
 
     def send(self, underlay_ip: str, session: AgentSession) -> None:
         """Send the agent at that address its keys and the directory."""
-        self._put_keys(underlay_ip, session)
+        self._put_keys(underlay_ip, session, self._all_sessions())
         session.put_newest("directory", self._frame())
 
     def changed(self) -> None:
@@ -108,13 +108,17 @@ class DirectoryDistribution:
         return encode(Directory(located, self._keys is not None))
 
     def _send_keys(self) -> None:
+        sessions = self._all_sessions()
         for member in self._members():
             session = self._sessions.get(member.host)
             if session is not None:
-                self._put_keys(member.underlay_ip, session)
+                self._put_keys(member.underlay_ip, session, sessions)
 
-    def _put_keys(self, underlay_ip: str, session: AgentSession) -> None:
+    def _put_keys(self, underlay_ip: str, session: AgentSession, sessions: Mapping[str, int]) -> None:
         if self._keys is not None:
-            sessions = {member.underlay_ip: member.session for member in self._members()}
             keys = self._keys.of_host(underlay_ip, sessions, time.monotonic(), sessions)
             session.put_newest("datagram-keys", encode(keys))
+
+    def _all_sessions(self) -> dict[str, int]:
+        """Return the session of each member's agent, by its underlay address."""
+        return {member.underlay_ip: member.session for member in self._members()}

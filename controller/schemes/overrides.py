@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from controller.schemes.loader import load, scheme_from_dict, scheme_to_dict
 from controller.schemes.scheme import Scheme
-from plain.overrides import flatten, merge
+from plain.overrides import flatten
 from plain.reading import PlainError
 
 
@@ -53,15 +53,13 @@ class Chosen(Protocol):
         """Return what was changed of it, by dotted path."""
 
 
-def first_lab_problem(schemes: Iterable[Chosen], policy: Mapping[str, Any]) -> str | None:
+def first_lab_problem(schemes: Iterable[Chosen]) -> str | None:
     """Return why the first of an experiment's schemes cannot be in force in a lab; None: all can be.
-
-    policy: overrides of all of them.
 
     Raises:
         SchemeError, PlainError: a scheme or overrides that cannot be at all.
     """
-    made = (with_overrides(load(chosen.name), merge(policy, chosen.overrides)) for chosen in schemes)
+    made = (with_overrides(load(chosen.name), chosen.overrides) for chosen in schemes)
     return next((scheme.lab_problem for scheme in made if scheme.lab_problem is not None), None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -302,15 +302,17 @@ def label_of(name: str) -> str:
     return re.sub("[^a-z0-9._-]", "-", name.lower()).lstrip("._-")[:LONGEST_LABEL] or "scheme"
 
 
-def with_all_schemes(spec: Spec, known: Iterable[str]) -> Spec:
+def with_all_schemes(spec: Spec, known: Callable[[], Iterable[str]]) -> Spec:
     """Return the spec with every *known* scheme that it does not list in the place of "all", with the same
     overrides.
+
+    known: called only for a spec that has "all"; to say which schemes a lab can have, all of them are read.
     """
     listed = {choice.name for choice in spec.schemes}
     schemes: list[SchemeChoice] = []
     for choice in spec.schemes:
         if choice.name == ALL_SCHEMES:
-            rest = (name for name in known if name not in listed)
+            rest = (name for name in known() if name not in listed)
             schemes += [SchemeChoice(name, name, choice.overrides) for name in rest]
         else:
             schemes.append(choice)

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from capstan_client.errors import FieldError
 from experiments.spec.serialized import spec_to_dict
-from experiments.spec.spec import Axis, Claim, Comparison, Spec, scheme_choice, spec_from_dict
+from experiments.spec.spec import Axis, Claim, Comparison, SchemeChoice, Spec, scheme_choice, spec_from_dict
+from plain.overrides import merge
 from plain.shown import shown
 from topologies.fabric_spec import canonical_name
 
@@ -60,6 +61,19 @@ def points(spec: Spec) -> list[Point]:
         title = f"{spec.title} ({words(spec.sweep, ticks)})"
         combinations.append(Point(replace(point, title=title, claims=claims_of_points(spec)), ticks))
     return combinations
+
+
+def schemes_of_points(spec: Spec) -> list[SchemeChoice]:
+    """Return the schemes that run at the points of a spec, those of the policy among their overrides.
+
+    Those that differ in nothing but their label are there once.
+    """
+    found: dict[str, SchemeChoice] = {}
+    for point in points(spec):
+        for choice in point.spec.schemes:
+            overrides = merge(point.spec.policy, choice.overrides)
+            found.setdefault(repr((choice.name, overrides)), replace(choice, overrides=overrides))
+    return list(found.values())
 
 
 def by_fabric(grid: Sequence[Point]) -> list[list[int]]:

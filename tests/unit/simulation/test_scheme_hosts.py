@@ -152,12 +152,12 @@ def test_what_cannot_be_with_pfabric_is_refused(overrides: dict[str, Any], words
 
 def test_every_scheme_but_these_can_be_in_a_lab() -> None:
     assert {*loader.scheme_names()} - {*loader.lab_scheme_names()} == {*OWN_HOSTS}
-    assert first_lab_problem(small("ecmp", "caps").schemes, {}) is None
-    assert "use ./capstan simulate" in str(first_lab_problem(small("ecmp", "pfabric").schemes, {}))
+    assert first_lab_problem(small("ecmp", "caps").schemes) is None
+    assert "use ./capstan simulate" in str(first_lab_problem(small("ecmp", "pfabric").schemes))
     made = SchemeChoice("ecmp", "ecmp", {"dctcp": {"mark_from_packets": 20}})
-    assert "dctcp" in str(first_lab_problem([made], {})), "by overrides, too"
+    assert "dctcp" in str(first_lab_problem([made])), "by overrides, too"
     made = SchemeChoice("caps", "caps", {"short": {"coding": {"estimator": "marks"}}})
-    assert "scheme caps: `estimator: marks`" in str(first_lab_problem([made], {}))
+    assert "scheme caps: `estimator: marks`" in str(first_lab_problem([made]))
 
 
 @pytest.mark.parametrize("name", OWN_HOSTS)

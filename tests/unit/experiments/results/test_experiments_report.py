@@ -25,7 +25,7 @@ from experiments.results.report import (
 from experiments.results.sweep_results import write_sweep
 from figures.results import on_spans
 from tests.unit.experiments.results.test_experiments_results import FINE, document, runs_of, spec_small
-from tests.unit.experiments.spec.test_experiments_sweep import whole
+from tests.unit.swept_spec import whole
 
 SPANS = [{"at_s": 1.0, "leaf": "l1", "mode": "on"}, {"at_s": 2.5, "leaf": "l1", "mode": "off"}]
 

@@ -45,7 +45,7 @@ from topologies.other_programs import Busy
 def preset(name: str) -> Spec:
     path = find_spec(name)
     data = read(path.read_text(encoding="utf-8"), str(path)).data
-    return with_all_schemes(spec_from_dict(data), scheme_names())
+    return with_all_schemes(spec_from_dict(data), scheme_names)
 
 
 names = st.sampled_from(preset_names())

@@ -1,13 +1,9 @@
-"""Sweeps: the grid of specs, the document over all points, and what `check` says of a wrong one."""
+"""Sweeps: the grid of specs, and what `check` says of a wrong one."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,71 +12,26 @@ from hypothesis import strategies as st
 
 from cli.simulated_progress import StepDisplay
 from cli.specs import load_spec
-from experiments.results.cpu_use import CpuUse
-from experiments.results.document import Run, json_text, result_document, text_of
-from experiments.results.outcome import join
-from experiments.results.sweep_results import point_table, sweep_document, sweep_tables, write_sweep
-from experiments.results.tables import milliseconds, new_table
 from experiments.spec.check import SpecError, check, load
 from experiments.spec.serialized import spec_text, spec_to_dict
-from experiments.spec.spec import Axis, Comparison, Spec, spec_from_dict, with_all_schemes
-from experiments.spec.sweep import SweepError, check_axes, for_schemes, grid, only, points, show, words
+from experiments.spec.spec import Axis, Comparison, spec_from_dict, with_all_schemes
+from experiments.spec.sweep import (
+    SweepError,
+    check_axes,
+    for_schemes,
+    grid,
+    only,
+    points,
+    schemes_of_points,
+    show,
+    words,
+)
 from plain.yaml_source import read
-from tests.unit.sent_flows import sent
-
-SCHEMES = ["caps", "ecmp", "repflow", "rps"]
-TEXT = """\
-name: tried
-title: Tried
-fabric: {leaves: 2, spines: 4, link: {rate_mbps: 4}, access: {rate_mbps: 10}}
-schemes: [ecmp, caps]
-policy: {long.release.packet_times: 8}
-workload:
-  flows:
-    count: 6
-    sizes: {kind: uniform, low_bytes: 10000, high_bytes: 50000}
-    arrivals: {rate_per_s: 12}
-  long_flows: {number: 1}
-sweep:
-  - label: long flows
-    fields: [workload.long_flows.number]
-    values: [1, 3]
-  - label: asymmetry
-    fields: [fabric.overrides.l1-s1.rate_mbps, fabric.overrides.l2-s1.rate_mbps]
-    values: [4, 2, 1]
-    shown: [1, 2, 4]
-    unit: times
-claims:
-  - text: CAPS is better.
-    source: a paper
-    figure: Fig. 1
-    compare: {measure: short-mean, scheme: caps, against: ecmp, at_most: 1}
-  - text: It is fine.
-    compare: {measure: long-mean, scheme: caps, against: ecmp, at_most: 1}
-"""
-
-
-def spec() -> Spec:
-    return load(TEXT, "tried.yaml", SCHEMES)
+from tests.unit.swept_spec import SCHEMES, TEXT, spec
 
 
 def axis(label: str, *values: Any, fields: tuple[str, ...] = ("seed",)) -> Axis:
     return Axis(label, fields, values)
-
-
-def test_tables_show_titles_and_units_in_brackets_as_they_are_written() -> None:
-    table = new_table("Delay [ms]", ["1\n[kB]", "[red]2"], first="scheme \\ load [ms]")
-    table.add_row("caps", "1", "2")
-    shown = text_of(table)
-    assert all(text in shown for text in ("Delay [ms]", "[kB]", "[red]2", "scheme \\ load [ms]"))
-
-
-@pytest.mark.parametrize(
-    ("value_ms", "shown"),
-    [(0.0123, "0.012"), (0.08, "0.080"), (0.97, "0.970"), (1.0, "1.0"), (99.94, "99.9"), (287.4, "287")],
-)
-def test_times_have_digits_enough_to_be_compared(value_ms: float, shown: str) -> None:
-    assert milliseconds(value_ms) == shown
 
 
 def test_progress_shows_any_title() -> None:
@@ -250,10 +201,12 @@ def test_a_wrong_value_is_said_once_and_not_for_every_point() -> None:
 
 def test_all_stands_for_every_scheme_that_is_not_listed() -> None:
     text = TEXT.replace("[ecmp, caps]", "[caps, all]")
-    whole = with_all_schemes(load(text, "tried.yaml", SCHEMES), SCHEMES)
+    whole = with_all_schemes(load(text, "tried.yaml", SCHEMES), lambda: SCHEMES)
     assert [choice.name for choice in whole.schemes] == ["caps", "ecmp", "repflow", "rps"]
     assert whole.baseline == "caps"
-    only = with_all_schemes(load(TEXT.replace("[ecmp, caps]", "[all]"), "tried.yaml", SCHEMES), SCHEMES)
+    only = with_all_schemes(
+        load(TEXT.replace("[ecmp, caps]", "[all]"), "tried.yaml", SCHEMES), lambda: SCHEMES
+    )
     assert only.baseline == "caps"
     with pytest.raises(SpecError, match="'rps' is there already"):
         load(TEXT.replace("[ecmp, caps]", "[all, {name: ./x.yaml, label: rps}]"), "t.yaml", SCHEMES)
@@ -277,152 +230,6 @@ def test_a_scheme_whose_name_an_axis_sets_has_its_label_at_each_point() -> None:
 
 def test_words_have_units() -> None:
     assert words(spec().sweep, (3, 2.5)) == "long flows = 3, asymmetry = 2.5 times"
-
-
-# -- results -----------------------------------------------------------------------------------------
-
-
-def point_document(one: Spec, factor: float, limited: bool = False) -> dict[str, Any]:
-    """Return the result of one point; caps is *factor* times as slow as ecmp."""
-    runs = []
-    for repeat in range(one.repeats):
-        plan = one.plan(repeat)
-        for choice in one.schemes:
-            slow = factor if choice.label == "caps" else 1.0
-            measured = sent(plan, lambda flow, slow=slow: (0.05 + 0.001 * flow.id) * slow)  # type: ignore[misc]
-            cpu = CpuUse(0.02 if limited else 0.5, 0.4, None, 0.1, limited and choice.label == "caps")
-            flows = tuple(replace(flow, packets=30, reordered=3) for flow in join(plan, measured, [], []))
-            runs.append(Run(choice.label, choice.name, repeat, plan.digest(), 5.0, flows, cpu))
-    return result_document(
-        one,
-        runs,
-        started=datetime.now(UTC),
-        duration_s=20.0,
-        notices=["no netem here"],
-        versions={"numpy": "2"},
-    )
-
-
-def whole(**more: Any) -> dict[str, Any]:
-    found = points(spec())
-    return sweep_document(
-        spec(),
-        [
-            (point.at, Path(f"point-{index}"), point_document(point.spec, 0.5, **more))
-            for index, point in enumerate(found, 1)
-        ],
-    )
-
-
-def test_the_document_has_every_point_with_its_figures(tmp_path: Path) -> None:
-    document = whole()
-    write_sweep(tmp_path, document, TEXT)
-    names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"result.json", "points.csv", "tables.txt", "spec.yaml"}
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "points.csv").read_text())))
-    assert len(rows) == 6 * 2
-    first = rows[0]
-    assert (first["long flows"], first["asymmetry"], first["scheme"]) == ("1", "1", "ecmp")
-    figures = document["points"][0]["schemes"]["ecmp"]
-    assert float(first["short_afct_ms"]) == pytest.approx(figures["short"]["afct_ms"], rel=1e-5)
-    assert (
-        float(first["short_afct_ms_low"])
-        <= float(first["short_afct_ms"])
-        <= float(first["short_afct_ms_high"])
-    )
-    assert float(first["long_goodput_mbps"]) == pytest.approx(4)
-    assert first["short_p99_ms"] == first["long_goodput_mbps_low"] == "", "too few flows, and one repeat"
-    assert [point["at"] for point in document["points"]] == [[1, 1], [1, 2], [1, 4], [3, 1], [3, 2], [3, 4]]
-    assert document["points"][3]["schemes"]["ecmp"]["long"]["goodput_mbps"] == pytest.approx(12)
-    assert '"kind": "sweep"' in json_text(document)
-    assert document["cpu_limited"] is False
-
-
-@pytest.mark.slow
-def test_claims_stand_beside_what_each_point_showed() -> None:
-    first, second = whole()["claims"]
-    assert [found["verdict"] for found in first["ours"]] == ["seen"] * 6
-    assert first["ours"][0]["ratio"] == pytest.approx(0.5)
-    assert {found["verdict"] for found in second["ours"]} == {"no figure"}
-    text = text_of(sweep_tables(whole()))
-    assert "Claim (a paper, Fig. 1; qualitative): CAPS is better." in text
-    assert "long flows = 3, asymmetry = 4 times: 0.50 [0.50, 0.50] seen" in text
-
-
-def test_tables_have_a_column_for_each_point_units_and_reasons() -> None:
-    text = text_of(sweep_tables(whole()))
-    for part in (
-        "Mean completion time of short flows, ms",
-        "Goodput of long flows, sum in Mbit/s",
-        "asymmetry, times",
-        "10.00",
-        "p99 is not shown for fewer than 1000 short flows",
-        "no netem here",
-    ):
-        assert part in text, part
-    assert "p99 of the completion time" not in text
-
-
-def test_a_sweep_may_set_which_schemes_run(tmp_path: Path) -> None:
-    """Its tables are written when all has run, and raised KeyError: all was lost."""
-    document = whole()
-    last = document["points"][-1]["schemes"]
-    last["rps"] = last.pop("ecmp")
-    write_sweep(tmp_path, document, TEXT)
-    rows = [line.split() for line in (tmp_path / "tables.txt").read_text().splitlines()]
-    assert ["rps", *["-"] * 5] in [row[:6] for row in rows]
-    assert any(row[:1] == ["ecmp"] and row[-1] == "-" for row in rows)
-
-
-def test_tables_say_for_how_much_of_the_time_leaves_were_on() -> None:
-    document = whole()
-    assert "Leaves ON" not in text_of(sweep_tables(document)), "no leaf ever was"
-    for share, point in enumerate(document["points"], 41):
-        point["schemes"]["caps"]["on_share"] = share / 100
-    table = text_of(sweep_tables(document)).partition("Leaves ON, % of the time")[2]
-    (row,) = [line for line in table.splitlines() if line.split()[:1] == ["caps"]][:1]
-    assert row.split() == ["caps", "41", "42", "43", "44", "45", "46"]
-
-
-def test_a_limited_point_is_marked_and_shows_no_claim() -> None:
-    document = whole(limited=True)
-    assert document["cpu_limited"] is True
-    text = text_of(sweep_tables(document))
-    assert "CPU LIMITED" in text
-    assert "caps*" in text
-    assert "ecmp*" not in text
-    assert {found["verdict"] for found in document["claims"][0]["ours"]} == {"no figure"}
-
-
-def test_a_disturbed_point_is_marked_among_the_points() -> None:
-    document = whole()
-    document["points"][1]["schemes"]["caps"]["disturbed"] = True
-    del document["points"][2]["schemes"]["caps"]["disturbed"]  # as of before there was such a mark
-    rows = list(csv.DictReader(io.StringIO(point_table(document))))
-    assert [row["disturbed"] for row in rows] == ["0", "0", "0", "1", *["0"] * 8]
-
-
-def test_points_of_another_version_or_machine_than_the_first_are_said() -> None:
-    results = [
-        (point.at, Path(f"point-{index}"), point_document(point.spec, 0.5))
-        for index, point in enumerate(points(spec()), 1)
-    ]
-    assert sweep_document(spec(), results)["notices"] == []
-    cores = results[0][2]["machine"]["cores"]
-    for _, _, document in results[4:]:
-        document["versions"] = {"numpy": "3"}
-        document["machine"] |= {"cores": cores + 1}
-    document = sweep_document(spec(), results)
-    (notice,) = document["notices"]
-    assert notice.startswith(
-        "2 of 6 points (the first of them: long flows = 3, asymmetry = 2 times) had numpy 3 in place of 2, "
-        f"cores {cores + 1} in place of {cores}: "
-    )
-    assert "Note: 2 of 6 points" in text_of(sweep_tables(document))
-    for _, _, point in results:
-        point["kind"] = "simulation"
-    (notice,) = sweep_document(spec(), results)["notices"]
-    assert "numpy 3 in place of 2: " in notice, "no simulation depends on the machine"
 
 
 def test_single_points_of_the_first_axis_are_taken_by_what_tables_call_them() -> None:
@@ -455,6 +262,18 @@ def test_fields_of_schemes_follow_the_schemes_that_run() -> None:
     assert swept.fields == (load, "schemes.0.overrides.admission.load")
 
 
+def test_schemes_of_all_points_are_there_once_with_all_that_changes_them() -> None:
+    of_all = {"long.release.packet_times": 8}
+    assert [(each.name, each.overrides) for each in schemes_of_points(spec())] == [
+        ("ecmp", of_all),
+        ("caps", of_all),
+    ]
+    field = "schemes.1.overrides.short.coding.max_k"
+    swept = replace(spec(), sweep=(*spec().sweep, Axis("k", (field,), (4, 8)), axis("seed", 1, 2, 3)))
+    others = [("caps", of_all | {"short.coding.max_k": most}) for most in (4, 8)]
+    assert [(each.name, each.overrides) for each in schemes_of_points(swept)] == [("ecmp", of_all), *others]
+
+
 def test_claims_about_points_that_are_left_out_go() -> None:
     compare = Comparison("short-mean", "caps", "ecmp", at_most=1, points=(1, 3))
     across = replace(spec().claims[0], compare=compare)
@@ -462,20 +281,3 @@ def test_claims_about_points_that_are_left_out_go() -> None:
     assert only(one, ["1", "3"]).claims == one.claims
     assert only(one, ["3"]).claims == spec().claims
     assert check(spec_text(only(one, ["3"])), "again.yaml", SCHEMES) == []
-
-
-def test_times_over_the_baseline_have_a_table_of_their_own() -> None:
-    text = text_of(sweep_tables(whole()))
-    assert "Mean completion time of short flows, / ecmp [95 % CI]" in text
-
-
-def test_flows_that_failed_are_said_of_both_classes() -> None:
-    document = whole()
-    scheme = document["points"][0]["schemes"]["ecmp"]
-    scheme["short"]["failed"] = 2
-    scheme["long"] |= {"failed": 3, "failed_background_flows": 1}
-    text = " ".join(text_of(sweep_tables(document)).split())
-    where = "ecmp at long flows = 1, asymmetry = 1 times"
-    assert f"Short flows that failed, and are in no mean: {where}: 2." in text
-    assert f"Long flows that failed, and are in no mean: {where}: 3." in text
-    assert f"Long flows without end that failed; sums count what they had sent: {where}: 1." in text

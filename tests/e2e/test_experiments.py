@@ -125,6 +125,11 @@ def test_what_is_wrong_is_said_at_its_field_and_at_its_line(page: Page) -> None:
     expect(text).to_have_count(0)
     box.click()
     expect(text).to_have_value(f"# mine\n{spec}")
+    preset = page.get_by_label("Preset", exact=True)
+    preset.select_option("demo")
+    expect(text).to_have_count(0)
+    preset.select_option("small")
+    expect(text).to_have_value(f"# mine\n{spec}")
 
 
 def test_an_experiment_is_begun_and_watched_to_its_end(page: Page) -> None:

@@ -42,8 +42,8 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
   const wanted = search.get("preset") ?? "small";
   const first = presets.find((preset) => preset.name === wanted) ?? presets[0];
   const [draft, setDraft] = useState<Draft>(untouched(first?.name ?? ""));
-  // The YAML of before its box was unchecked: a click must not lose it.
-  const [written, setWritten] = useState<string | null>(null);
+  // By preset: neither unchecking the box nor choosing another preset must lose it.
+  const [editedText, setEditedText] = useState<Record<string, string>>({});
   const queries = useQueryClient();
   const preset = presets.find((candidate) => candidate.name === draft.preset);
   const put = (changed: Draft): void => {
@@ -51,6 +51,9 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
     setDraft(changed);
   };
   const edit = (more: Partial<Draft>): void => put({ ...draft, ...more });
+  const keepText = (): void => {
+    if (draft.text !== null) setEditedText({ ...editedText, [draft.preset]: draft.text });
+  };
   const engine = useEngine().data;
   const kinds = kindsOf(engine);
   const checked = useDeferredValue(draft);
@@ -104,8 +107,9 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
         label="Preset"
         value={draft.preset}
         onChange={(event) => {
-          setWritten(null);
-          put({ ...untouched(event.target.value), kind: draft.kind });
+          const name = event.target.value;
+          keepText();
+          put({ ...untouched(name), kind: draft.kind, text: editedText[name] ?? null });
         }}
         data={presets.map(({ name, title }) => ({ value: name, label: `${name}: ${title}` }))}
       />
@@ -156,8 +160,8 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
         label="Edit the whole spec as YAML"
         checked={draft.text !== null}
         onChange={(event) => {
-          setWritten(draft.text);
-          edit({ text: event.target.checked ? written || (preset?.text ?? "") : null });
+          keepText();
+          edit({ text: event.target.checked ? (editedText[draft.preset] ?? preset?.text ?? "") : null });
         }}
       />
       {draft.text !== null && hasChangesForPreset(draft) && (

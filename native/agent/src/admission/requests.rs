@@ -94,15 +94,21 @@ impl RequestCounters {
     }
 }
 
+/// A request without an answer, and those that repeat it.
+#[derive(Clone, Copy, Debug)]
+struct Unanswered {
+    since: Seconds,
+    /// Sequence number of the first of them: to answer one that has been repeated meanwhile is to answer them all.
+    first: u32,
+}
+
 #[derive(Clone, Debug)]
 struct FlowRequest<D> {
     flow: u32,
     destination: D,
     bytes_left: u64,
-    /// Sequence number of the last request.
-    sequence: u32,
-    /// Since when no request has been answered; None: the last one was.
-    unanswered: Option<Seconds>,
+    /// None: the controller has answered what was asked last.
+    unanswered: Option<Unanswered>,
     again: Seconds,
     /// Sequence number of the newest decision.
     decided: Option<u32>,
@@ -121,8 +127,8 @@ impl<D: Clone> FlowRequest<D> {
     }
 
     fn due(&self, times: &RequestTimes) -> Seconds {
-        let since = self.unanswered.filter(|_| !self.unscheduled);
-        since.map_or(self.again, |since| self.again.min(since + times.fail_safe_s))
+        let waits = self.unanswered.filter(|_| !self.unscheduled);
+        waits.map_or(self.again, |asked| self.again.min(asked.since + times.fail_safe_s))
     }
 }
 
@@ -142,8 +148,7 @@ impl<D: Clone> Outbox<D> {
     fn ask(&mut self, request: &mut FlowRequest<D>, times: &RequestTimes, now: Seconds) {
         let (destination, bytes_left) = (request.destination.clone(), request.bytes_left);
         self.put(request.flow, MessageBody::Request { destination, bytes_left });
-        request.sequence = self.sequence;
-        request.unanswered.get_or_insert(now);
+        request.unanswered.get_or_insert(Unanswered { since: now, first: self.sequence });
         request.again = now + if request.unscheduled { times.refresh_s } else { times.retry_s };
     }
 }
@@ -242,7 +247,6 @@ impl<D: Clone> Requests<D> {
             flow,
             destination,
             bytes_left,
-            sequence: 0,
             unanswered: None,
             again: 0.0,
             decided: None,
@@ -278,7 +282,11 @@ impl<D: Clone> Requests<D> {
         self.outbox.messages.clear();
         for request in self.flows.values_mut() {
             request.decided = None;
+            let before = request.unanswered.take();
             self.outbox.ask(request, &self.times, now);
+            if let (Some(before), Some(unanswered)) = (before, &mut request.unanswered) {
+                unanswered.since = before.since;
+            }
         }
     }
 
@@ -296,8 +304,8 @@ impl<D: Clone> Requests<D> {
         let before = (Some(request.rate_bps).filter(|_| !request.unscheduled), request.stamp);
         request.decided = Some(sequence);
         (request.rate_bps, request.stamp, request.unscheduled) = (rate_bps, stamp, false);
-        if serial_difference(request.sequence, answers) <= 0 {
-            self.latencies.extend(request.unanswered.take().map(|since| now - since));
+        if request.unanswered.is_none_or(|asked| serial_difference(asked.first, answers) <= 0) {
+            self.latencies.extend(request.unanswered.take().map(|asked| now - asked.since));
             request.again = now + self.times.refresh_s;
         }
         let count = if rate_bps > 0 { &mut self.counters.grants } else { &mut self.counters.stops };
@@ -314,7 +322,7 @@ impl<D: Clone> Requests<D> {
     pub fn handle_timer(&mut self, now: Seconds) -> Vec<u32> {
         let mut freed = Vec::new();
         for request in self.flows.values_mut() {
-            let late = request.unanswered.is_some_and(|since| now >= since + self.times.fail_safe_s);
+            let late = request.unanswered.is_some_and(|asked| now >= asked.since + self.times.fail_safe_s);
             if late && !request.unscheduled {
                 request.unscheduled = true;
                 self.counters.flows_unscheduled_by_fail_safe += 1;

@@ -1,5 +1,5 @@
 //! Admission of a host's flows and retransmission episodes, as the Python agent had them (recorded at 6dac90d), but for timers
-//! of updates that let no segment go.
+//! of updates that let no segment go, and for what answers a request (`admission_requests.rs`).
 
 use std::collections::BTreeMap;
 

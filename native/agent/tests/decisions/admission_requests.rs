@@ -1,4 +1,7 @@
-//! Requests and what was decided of them, as the Python agent had it (recorded at d7038cc).
+//! Requests and what was decided of them, as the Python agent had it (recorded at d7038cc), but that a decision which
+//! answers a request answers those that had repeated it, too.
+
+use std::collections::VecDeque;
 
 use crate::support::{recorded, Words};
 use agent::admission::{Decision, Message, MessageBody, RequestState, RequestTimes, Requests};
@@ -103,4 +106,49 @@ fn flows_ask_and_are_decided_as_recorded() {
         ];
         assert_eq!(recorded[7..].join(" "), said.join(" ").trim_end(), "line {number}: {line}");
     }
+}
+
+/// A decision that takes longer than `retry_s` answers a request that has been repeated meanwhile.
+#[test]
+fn a_controller_that_takes_as_long_as_two_repeats_is_no_silent_one() {
+    let times = RequestTimes { retry_s: 0.02, refresh_s: 0.25, fail_safe_s: 0.1 };
+    let mut requests = Requests::<u8>::new(times, 0);
+    let mut on_their_way = VecDeque::new();
+    let mut asked = 0;
+    requests.ask(1, 2, 1_000_000, 0.0);
+    for step in 0..=300 {
+        let now = 0.01 * f64::from(step);
+        requests.handle_timer(now);
+        for message in requests.take_messages() {
+            asked += 1;
+            on_their_way.push_back((step + 5, message.sequence));
+        }
+        while let Some(&(due, answers)) = on_their_way.front() {
+            if due > step {
+                break;
+            }
+            on_their_way.pop_front();
+            requests
+                .decided(Decision { sequence: answers, flow: 1, answers, rate_bps: 8_000, stamp: 0 }, now);
+        }
+        let expected = if step < 5 { RequestState::Waiting } else { RequestState::Granted };
+        assert_eq!(requests.state(1), Some(expected), "at {now} s");
+    }
+    assert_eq!(requests.counters().flows_unscheduled_by_fail_safe, 0);
+    assert!((24..=31).contains(&asked), "a request and two repeats of it each refresh_s: {asked}");
+    assert!(requests.take_latencies().iter().all(|latency| (latency - 0.05).abs() < 1e-9));
+}
+
+/// What an earlier controller was asked is no question to the next one.
+#[test]
+fn a_decision_about_requests_of_before_a_reconnection_answers_none() {
+    let times = RequestTimes { retry_s: 0.02, refresh_s: 0.25, fail_safe_s: 0.1 };
+    let mut requests = Requests::<u8>::new(times, 0);
+    requests.ask(1, 2, 1_000_000, 0.0);
+    requests.connected(0.05);
+    requests.decided(Decision { sequence: 1, flow: 1, answers: 1, rate_bps: 8_000, stamp: 0 }, 0.06);
+    assert_eq!(requests.handle_timer(0.1), [1], "unanswered since it asked at first");
+    requests.decided(Decision { sequence: 2, flow: 1, answers: 2, rate_bps: 8_000, stamp: 0 }, 0.11);
+    assert!(requests.handle_timer(0.3).is_empty());
+    assert_eq!(requests.state(1), Some(RequestState::Granted));
 }

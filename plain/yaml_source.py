@@ -158,12 +158,14 @@ _Resolver.add_implicit_resolver(
 
 
 class _Loader(_Limited, _Resolver, yaml.SafeLoader):
-    pass
+    """PyYAML's parser in Python."""
 
 
 if yaml.__with_libyaml__:
 
     class _CompiledLoader(_Limited, _Resolver, yaml.CSafeLoader):
+        """The one in C: libyaml, as all wheels of PyYAML have it."""
+
         def __init__(self, stream: str) -> None:
             yaml.CSafeLoader.__init__(self, stream)
             _Limited.__init__(self)

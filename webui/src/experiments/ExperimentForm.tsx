@@ -109,7 +109,7 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
         onChange={(event) => {
           const name = event.target.value;
           keepText();
-          put({ ...untouched(name), kind: draft.kind, text: editedText[name] ?? null });
+          put({ ...untouched(name), kind: draft.kind, text: editedText[name] || null });
         }}
         data={presets.map(({ name, title }) => ({ value: name, label: `${name}: ${title}` }))}
       />
@@ -161,7 +161,7 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
         checked={draft.text !== null}
         onChange={(event) => {
           keepText();
-          edit({ text: event.target.checked ? (editedText[draft.preset] ?? preset?.text ?? "") : null });
+          edit({ text: event.target.checked ? editedText[draft.preset] || (preset?.text ?? "") : null });
         }}
       />
       {draft.text !== null && hasChangesForPreset(draft) && (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,16 +24,10 @@ PIECES = [
 # fmt: on
 
 
-@contextmanager
-def without_compiled() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(yaml_source.yaml, "__with_libyaml__", False)
-        yield
-
-
 def both(text: str) -> tuple[Source, Source]:
     compiled = read(text, "x.yaml")
-    with without_compiled():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yaml_source.yaml, "__with_libyaml__", False)
         return compiled, read(text, "x.yaml")
 
 
